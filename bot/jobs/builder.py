@@ -172,6 +172,7 @@ def build_jobs(
                     dependencies.ids,
                     dependencies.leaks,
                     partial(keys.secret_of, dependencies.ring, store.secrets, clock),
+                    listener,
                 ),
                 models,
                 zones,

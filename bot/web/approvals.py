@@ -60,7 +60,7 @@ class ApprovalPage(GatePage):
     call, as it would run; `shown`: the same for display; `calls`: the calls of a joint gate; `always`:
     what that answer
     would grant, if it is offered; `link`: the page at which the person signs in;
-    `job_id`: the job whose changes are decided;
+    `job_id`: the job whose changes or wish are decided;
     `votes`: who has approved so far; `quorum`: how many must; `voted`:
     whether the reader
     has."""
@@ -105,7 +105,7 @@ def approval_page(
     return ApprovalPage(
         gate_id=gate.id,
         call_id=gate.call_id,
-        job_id=gate.turn_id if gate.kind is GateKind.CHANGES else None,
+        job_id=gate.turn_id if gate.kind in {GateKind.CHANGES, GateKind.CREDENTIAL} else None,
         calls=tuple(map(_asked, gate.calls)),
         kind=gate.kind.value,
         thread_id=gate.thread_id,

@@ -9,8 +9,10 @@ from core.consent import card_texts
 from core.consent.forms import filled_in
 from core.gates import AskedCall, Gate, GateKind, Option, Options, Replies, VoteRule
 from core.ids import Ids
+from core.job import JobRow
 from core.lazy_module import LazyModule
 from core.messages import Block, Choice, Code, EditForm, LinkButton, Message, Plain, plain
+from core.store.container_port import CREDENTIAL
 from core.store.rows import CallRow
 
 if TYPE_CHECKING:
@@ -208,4 +210,34 @@ def unknown_outcome_gate(
         expires_at=expires_at,
         remind_at=reminded_at(now, expires_at),
         tool=call.tool,
+    )
+
+
+def secret_gate(
+    job: JobRow, name: str, calls: str, egress: Sequence[str], now: int, left_us: int, ids: Ids
+) -> Gate:
+    """Return a gate about a secret that a job in a container asks for; its owner answers.
+
+    `calls`: those that the job is at, by its journal; `egress`: the hosts that it reaches."""
+    to = f", and send it to {', '.join(egress)}" if egress else ""
+    title = (
+        f"May job {job.short_id} “{job.title}” have the secret {name}?\n"
+        f"What runs in its container can read it{to}. It is for this job only, which says it is at this:"
+    )
+    return Gate(
+        id=ids.gate_id(),
+        kind=GateKind.CREDENTIAL,
+        thread_id=job.thread_id or job.id,
+        turn_id=job.id,
+        call_id=None,
+        requester_id=job.owner_id,
+        title=title,
+        detail=calls,
+        offer=Options((Option.APPROVE, Option.DENY)),
+        rule=VoteRule(approvers=(job.owner_id,)),
+        binding="",
+        created_at=now,
+        expires_at=now + left_us,
+        tool=CREDENTIAL,
+        pattern=name,
     )

@@ -216,3 +216,72 @@ def last_words(given: Mapping[str, Any], said: str) -> str:
         if lines := _lines(given, name):
             parts.append("\n".join([f"{heading}:", *(f"- {line}" for line in lines)]))
     return "\n\n".join(parts)
+
+
+# Jobs in containers.
+
+FINISHED_BY_WORDS = (
+    "`with-credential NAME COMMAND ARGUMENT…` runs a command with a secret of the person's in its "
+    "environment, github-token as $GITHUB_TOKEN, if it is granted to this job; the person may be asked, "
+    "which can take minutes; never print it. Say what was done and found when you are done."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ContainedTerms:
+    """What the model of a job in a container is told of its place. `owner`: a name; `egress`: the hosts, with
+    ports, that are reached; `agent`: an agent CLI works."""
+
+    owner: str
+    timezone: str
+    egress: Sequence[str]
+    agent: bool
+
+
+def contained_prompt(terms: ContainedTerms, now: int, *, with_tools: bool) -> str:
+    """Return the instructions of a job in a container. `now`: microseconds UTC."""
+    moment = datetime.fromtimestamp(now / SECOND_US, ZoneInfo(terms.timezone))
+    owner = quoted(terms.owner)
+    network = "There is no network, and no one to ask"
+    if terms.egress:
+        network = (
+            f"The only network is https to {', '.join(terms.egress)}, by the proxy that HTTPS_PROXY "
+            "names, and there is no one to ask"
+        )
+    alone = (
+        f"You are working on a job for {owner} by yourself, in a container with a copy of a project in "
+        f"the current directory. {network}; {owner} may send you messages "
+        f"meanwhile. The real project changes only if {owner} accepts what you changed in the copy."
+    )
+    done = FINISHED_BY_WORDS if terms.agent else "Call finish with the result when you are done."
+    tools = (
+        f"Run the project's tests if there are any. {done}"
+        if with_tools
+        else "You can't use tools any more: say what was done and what is left."
+    )
+    end = "Never claim to have done something that no tool result shows, and say what is left undone."
+    said = f"It is {moment:%A, %Y-%m-%d %H:%M} ({folded(terms.timezone)})."
+    return f"{alone} {tools} {FENCE_RULE}\n\n{end}\n\n{said}"
+
+
+def no_secret(name: str, owner: str, *, denied: bool) -> str:
+    """Return why a job does not get a secret, for its model. `denied`: its owner said so."""
+    if denied:
+        told = f"{quoted(owner)} denied this job the secret {name}; go on"
+    else:
+        told = (
+            f"This job has no grant for the secret {name}. {quoted(owner)} is asked with the result whether "
+            "it may have it; go on"
+        )
+    return f"{told} without it, and say what is left undone."
+
+
+def ending_of(reply: ModelReply) -> tuple[ModelReply, bool]:
+    """Return a reply that calls finish as the last words it is, and whether it is that."""
+    if reply.truncated or not any(call.tool == FINISH.name for call in reply.calls):
+        return reply, False
+    others = tuple(call for call in reply.calls if call.tool != FINISH.name)
+    if others:  # they come first, and the model ends the job once it knows their results
+        return replace(reply, calls=others), False
+    given = _given(reply.calls[0].arguments) or {"result": reply.text or reply.calls[0].arguments}
+    return replace(reply, text=last_words(given, reply.text), calls=()), True

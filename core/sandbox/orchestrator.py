@@ -13,22 +13,28 @@ import hmac
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US, Clock
+from core.consent.cards import open_card, secret_gate
 from core.errors import HubError, InvalidArguments, StaleTurn, StoreError, VaultError
 from core.ids import OWN_SECRET, Ids, is_secret_name
 from core.job import WORKER
-from core.jobs.job_run import MAX_OUTPUT_TOKENS, IterationsUsedUp, last_words
-from core.model.base import CallRequest, ModelReply, ModelRequest
-from core.names import folded, quoted
+from core.jobs.job_run import (
+    MAX_OUTPUT_TOKENS,
+    ContainedTerms,
+    IterationsUsedUp,
+    contained_prompt,
+    ending_of,
+    no_secret,
+)
+from core.model.base import CallRequest, ModelRequest
 from core.off_loop import off_loop
+from core.ports import OutboxListener, OutboxRow
 from core.runs.metering import SpendingLimit
 from core.runs.registry import Run
 from core.runs.unseen_models import UnseenRun
-from core.safety.fencing import FENCE_RULE, fence_tool_output, head_and_tail, read_arguments, sanitise
+from core.safety.fencing import fence_tool_output, head_and_tail, read_arguments, sanitise
 from core.safety.leaks import SHORTEST_KNOWN, LeakDetector
 from core.sandbox.provider_wire import OUTPUT_TOKENS, objects_in, read_request
 from core.sandbox.worker import FINISH, SPECS
@@ -48,7 +54,7 @@ from core.store.container_port import (
     Told,
 )
 from core.store.rows import CallState, NewCall
-from core.store.units import patiently
+from core.store.units import committed, patiently
 from core.tool import Effect
 from core.transcript import (
     AssistantSaid,
@@ -71,15 +77,13 @@ TOOL_CHARS = 64
 CALLS_LIMIT = 100
 AGENT = "agent"
 """What the journal names as the origin of what an agent said: the hub has it from the container."""
-FINISHED_BY_WORDS = (
-    "`with-credential NAME COMMAND ARGUMENT…` runs a command with a secret of the person's in its "
-    "environment, github-token as $GITHUB_TOKEN, if it is granted to this job; never print it. Say what was "
-    "done and found when you are done."
-)
-NOT_GRANTED = (
-    "This job has no grant for the secret {name}. {owner} is asked with the result whether it may have it; "
-    "go on without it, and say what is left undone."
-)
+DECISION_LIMIT_US = 900 * SECOND_US
+"""How long a request for a secret waits for a person, who has half of what is left of the job's time at most:
+the rest is for going on without it."""
+LOOK_AGAIN_S = 0.5
+ASKED_CHARS = 600
+"""How much of the call that needs a secret is shown."""
+NO_MORE = "this hub answers no more"
 ENDED = encode({"ended": True})
 """The answer to a worker whose job has ended. It is not stored: there is nothing more to be answered."""
 
@@ -107,6 +111,7 @@ class SessionServices:
     leaks: LeakDetector
     secret: Callable[[str], Awaitable[str]]
     """Returns the secret of that name. Raises VaultError."""
+    outbox: OutboxListener
 
 
 class JobSession:
@@ -130,9 +135,9 @@ class JobSession:
         self._run = run
         self._models = models
         self._spending = spending
-        self._timezone = timezone
-        self._egress = egress
         self._agent = job.row.mode != WORKER
+        self._terms = ContainedTerms(job.owner.name, timezone, egress, self._agent)
+        self._ends_at = services.clock.now() + round(job.job.budget.timeout_s * SECOND_US) - job.spent_us
         self._said: list[Said] = list(job.steps.said)
         open_calls = (call for call in job.steps.calls if call.state is not CallState.ENDED)
         self._open = {call.call_id: call.tool for call in open_calls}
@@ -182,7 +187,7 @@ class JobSession:
     async def answer(self, token: str, body: bytes) -> str:
         """Return the answer to a request as JSON. Raises NotTheWorker, BadRequest, OutOfOrder, StoreError."""
         if self._closed:  # the next hub answers, or the container is removed
-            raise StoreError("this hub answers no more")
+            raise StoreError(NO_MORE)
         known = self._token_hash
         if known is None or not hmac.compare_digest(known, hash_of(token)):
             raise NotTheWorker("this is not the token of the job")
@@ -198,6 +203,10 @@ class JobSession:
             self._working = asyncio.current_task()
             try:
                 return await self._with_credential(asked, await self._answered(seq, asked))
+            except asyncio.CancelledError:
+                if not self._closed:
+                    raise
+                raise StoreError(NO_MORE) from None
             finally:
                 self._working = None
 
@@ -213,7 +222,7 @@ class JobSession:
         if "granted" not in said:
             return answer
         name = str(said["credential"])
-        problem = NOT_GRANTED.format(name=name, owner=quoted(self._owner.name))
+        problem = no_secret(name, self._owner.name, denied="denied" in said)
         if said["granted"] and name in await self._services.containers.granted_credentials(self._job.id):
             try:
                 value = await self._services.secret(name)
@@ -225,6 +234,29 @@ class JobSession:
                     self._services.leaks.learn([value])
                     return encode({**said, "value": value})
         return encode({"credential": name, "problem": problem})
+
+    async def _decided(self, name: str) -> None:
+        """Wait until a person has decided whether the job may have a secret, if anyone is to be asked."""
+        services, job = self._services, self._job
+        if job.routine_id is not None or name in await services.containers.granted_credentials(job.id):
+            return
+        try:
+            await services.secret(name)
+        except VaultError:
+            return  # there is nothing to be given
+        at = (one for one in self._said if isinstance(one, ToolCalled) and one.call_id in self._open)
+        calls = services.leaks.redacted(sanitise("\n".join(f"{one.tool} {one.arguments}" for one in at)))
+        now = services.clock.now()
+        left_us = min(DECISION_LIMIT_US, max(0, (self._ends_at - now) // 2))
+        shown, _ = head_and_tail(calls, ASKED_CHARS)
+        gate = secret_gate(job, name, shown, self._terms.egress, now, left_us, services.ids)
+
+        async def ask() -> Sequence[OutboxRow]:
+            return await services.containers.ask_for_credential(gate, open_card(gate))
+
+        await committed(patiently(ask, services.clock), services.outbox.outbox_ready)
+        while await services.containers.is_asked_for(job.id, name):
+            await services.clock.sleep(LOOK_AGAIN_S)
 
     async def _answered(self, seq: int, asked: Mapping[str, Any]) -> str:
         try:
@@ -294,6 +326,7 @@ class JobSession:
             case {"kind": "credential", "name": str(name)}:
                 if not is_secret_name(name) or name.startswith(OWN_SECRET):
                     raise BadRequest("there is no such secret")
+                await self._decided(name)
                 return AskedForCredential(name)
             case _ if self._agent:
                 return await self._effect_of_agent(asked)
@@ -349,13 +382,13 @@ class JobSession:
         if self._open:
             raise BadRequest("calls have no results yet")
         request = ModelRequest(
-            system=self._prompt(with_tools=with_tools),
+            system=self._prompt(with_tools),
             conversation=tuple(in_call_order(self._said)),
             tools=(*SPECS, FINISH) if with_tools else (),
             max_output_tokens=MAX_OUTPUT_TOKENS,
         )
         reply = await self._models.reply(request, self._reserve)
-        reply, finished = _ending(reply)
+        reply, finished = ending_of(reply)
         calls = () if reply.truncated or not with_tools else tuple(map(self._intent, reply.calls))
         given = [{"id": call.call_id, "tool": call.tool, "arguments": call.arguments} for call in calls]
         if reply.truncated:  # the worker is told that there were some; none runs
@@ -368,7 +401,7 @@ class JobSession:
         """Make the call of a model that an agent asks for, by the hub's models, within the job's limits."""
         if self._rounds >= self._job.budget.iterations:
             raise IterationsUsedUp(f"Maximum iterations exceeded ({self._job.budget.iterations})")
-        system = f"{request.system}\n\n{self._prompt(with_tools=True)}"
+        system = f"{request.system}\n\n{self._prompt(True)}"
         tokens = max(1, min(most, OUTPUT_TOKENS))
         reply = await self._models.reply(
             replace(request, system=system, max_output_tokens=tokens), self._reserve
@@ -386,6 +419,9 @@ class JobSession:
         }
         return Told(encode(answer), self._run.trace(), bool(calls))
 
+    def _prompt(self, with_tools: bool) -> str:
+        return contained_prompt(self._terms, self._services.clock.now(), with_tools=with_tools)
+
     def _reserve(self, tokens: int) -> int:
         for limit in self._spending:
             tokens = limit.reserve(tokens)
@@ -400,30 +436,6 @@ class JobSession:
             self._rounds + 1,
         )
 
-    def _prompt(self, *, with_tools: bool) -> str:
-        moment = datetime.fromtimestamp(self._services.clock.now() / SECOND_US, ZoneInfo(self._timezone))
-        owner = quoted(self._owner.name)
-        network = "There is no network, and no one to ask"
-        if self._egress:
-            network = (
-                f"The only network is https to {', '.join(self._egress)}, by the proxy that HTTPS_PROXY "
-                "names, and there is no one to ask"
-            )
-        alone = (
-            f"You are working on a job for {owner} by yourself, in a container with a copy of a project in "
-            f"the current directory. {network}; {owner} may send you messages "
-            f"meanwhile. The real project changes only if {owner} accepts what you changed in the copy."
-        )
-        done = FINISHED_BY_WORDS if self._agent else "Call finish with the result when you are done."
-        tools = (
-            f"Run the project's tests if there are any. {done}"
-            if with_tools
-            else "You can't use tools any more: say what was done and what is left."
-        )
-        end = "Never claim to have done something that no tool result shows, and say what is left undone."
-        now = f"It is {moment:%A, %Y-%m-%d %H:%M} ({folded(self._timezone)})."
-        return f"{alone} {tools} {FENCE_RULE}\n\n{end}\n\n{now}"
-
 
 def _read(body: bytes) -> tuple[int, Mapping[str, Any]]:
     try:
@@ -434,17 +446,3 @@ def _read(body: bytes) -> tuple[int, Mapping[str, Any]]:
     if not isinstance(seq, int) or isinstance(seq, bool) or not 0 < seq < 1 << 31:
         raise BadRequest("a request has a number")
     return seq, asked
-
-
-def _ending(reply: ModelReply) -> tuple[ModelReply, bool]:
-    """Return a reply that calls finish as the last words it is, and whether it is that."""
-    if reply.truncated or not any(call.tool == FINISH.name for call in reply.calls):
-        return reply, False
-    others = tuple(call for call in reply.calls if call.tool != FINISH.name)
-    if others:  # they come first, and the model ends the job once it knows their results
-        return replace(reply, calls=others), False
-    try:
-        given = read_arguments(reply.calls[0].arguments)
-    except HubError:
-        given = {"result": reply.text or reply.calls[0].arguments}
-    return replace(reply, text=last_words(given, reply.text), calls=()), True

@@ -73,7 +73,7 @@ SPECS = (
                 "type": "array",
                 "items": {"type": "string"},
                 "description": "names of the person's secrets that the command gets as environment variables,"
-                " github-token as $GITHUB_TOKEN. Each must be granted to this job; never print them.",
+                " github-token as $GITHUB_TOKEN. The person may be asked first; never print them.",
             },
         },
     ),

@@ -5,8 +5,10 @@ from typing import Protocol
 
 from core.errors import HubError
 from core.events import ModelTrace
+from core.gates import Gate
 from core.job import WORKER, JobLimits, JobState
 from core.lazy_dataclass import dataclass
+from core.messages import Message
 from core.ports import OutboxRow
 from core.store.job_port import JobEnd, JobEnded, StartedJob
 from core.store.rows import NewCall
@@ -94,8 +96,8 @@ CREDENTIAL = "credential"
 
 @dataclass(frozen=True, slots=True)
 class AskedForCredential:
-    """The worker asks for a secret by its name. The answer says whether a grant of the job's own gives it,
-    and never its value."""
+    """The worker asks for a secret by its name. The answer says whether the job may have it, or a person
+    denied that, and never its value."""
 
     name: str
 
@@ -204,8 +206,17 @@ class ContainerJobs(Protocol):
         Raises StaleTurn, OutOfOrder."""
         ...
 
+    async def ask_for_credential(self, gate: Gate, card: Message) -> Sequence[OutboxRow]:
+        """Ask a job's owner whether it may have a secret, unless somebody was asked that, or it has asked for
+        too many already, or its owner gives no secrets away. Return the cards."""
+        ...
+
+    async def is_asked_for(self, job_id: str, name: str) -> bool:
+        """Return whether a person is being asked whether a job may have that secret."""
+        ...
+
     async def granted_credentials(self, job_id: str) -> frozenset[str]:
-        """Return the names of the secrets that a job may have now."""
+        """Return the names of the secrets that a job may have now: by a grant, or by a person's approval."""
         ...
 
     async def credentials_given(self, job_id: str) -> Sequence[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import aiohttp
 import pytest_asyncio
 
-from tests.core.tools.processes_support import is_alive, until
+from tests.core.tools.processes_support import shells_in, until
 from tests.harness.process import hubbub
 from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub
 
@@ -31,20 +31,19 @@ async def says(house: Hub, text: str, answer: str, person: int = OWNER) -> None:
     )
 
 
-async def sleeping(house: Hub) -> int:
-    """The process of a command that the owner let run, and that would go on for long."""
-    house.telegram.user_sends_text(OWNER, "please run: echo $$ > pid; exec sleep 1000")
+async def sleeping(house: Hub, line: str = "touch begun; exec sleep 1000") -> None:
+    """Let a command run that would go on for long."""
+    house.telegram.user_sends_text(OWNER, f"please run: {line}")
     card = await house.card(OWNER)
     await house.pressed(OWNER, card, 0)
-    pid = house.workspace / "pid"
-    await until(lambda: pid.is_file() and pid.read_text().strip() != "", "the command began")
-    return int(pid.read_text())
+    await until(lambda: (house.workspace / "begun").exists(), "the command began")
+    assert shells_in(house.workspace)
 
 
 async def test_pause_ends_running_tools_until_the_owner_unpauses(house: Hub) -> None:
-    pid = await sleeping(house)
+    await sleeping(house)
     await says(house, "/pause", "All tools are paused.")
-    await until(lambda: not is_alive(pid), "the command was ended")
+    await until(lambda: not shells_in(house.workspace), "the command was ended")
     await house.telegram.wait_text(OWNER, "shell was stopped while it ran: all tools are paused")
     await says(house, "please call: time {}", "Not run: all tools are paused")
     await house.stop()
@@ -77,13 +76,9 @@ async def test_status_tells_and_a_pause_recorded_by_another_process_holds(house:
 
 
 async def test_stop_ends_tools_that_ignore_cancellation(house: Hub) -> None:
-    line = "trap '' TERM INT HUP; echo $$ > pid; while :; do sleep 1; done"
-    house.telegram.user_sends_text(OWNER, f"please run: {line}")
-    await house.pressed(OWNER, await house.card(OWNER), 0)
-    pid = house.workspace / "pid"
-    await until(lambda: pid.is_file() and pid.read_text().strip() != "", "the command began")
+    await sleeping(house, "trap '' TERM INT HUP; touch begun; while :; do sleep 1; done")
     await says(house, "/stop", "Stopped.")
-    await until(lambda: not is_alive(int(pid.read_text())), "the command was ended")
+    await until(lambda: not shells_in(house.workspace), "the command was ended")
     await says(house, "and now?", "and now?")
 
 
@@ -97,13 +92,13 @@ async def test_only_the_owner_stops_tools(house: Hub) -> None:
 
 
 async def test_programs_and_commands_stop_tools_too(house: Hub) -> None:
-    pid = await sleeping(house)
+    await sleeping(house)
     api = json.loads((house.directory / "data" / "api.json").read_text())
     async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {api['token']}"}) as http:
         for outcome in ("paused", "already paused"):
             answer = await http.post(f"{house.app.url}/api/tools/pause", json={})
             assert await answer.json() == {"id": "tools", "outcome": outcome}
-        await until(lambda: not is_alive(pid), "the command was ended")
+        await until(lambda: not shells_in(house.workspace), "the command was ended")
         # Stopped before that is recorded, the hub would ask at its next start what became of the call.
         await house.telegram.wait_text(OWNER, "shell was stopped while it ran: all tools are paused")
         await house.stop()

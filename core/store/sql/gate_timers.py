@@ -41,6 +41,7 @@ _OUTCOME_AT_EXPIRY = {
     GateKind.CONTINUE: Option.STOP,
     GateKind.AUTH: Option.NOT_SIGNED_IN,
     GateKind.CHANGES: Option.DENY,
+    GateKind.CREDENTIAL: Option.DENY,
     GateKind.SETTINGS: Option.DENY,
 }
 """The outcomes of gates on expiry. Silence is not consent. An unknown outcome stays unknown, since

@@ -163,7 +163,7 @@ class Closed:
 
 def open_in_thread(tx: Transaction, thread_id: str) -> tuple[GateView, ...]:
     """Return the open gates that keep a thread's turn waiting, oldest first."""
-    waited_for = "g.thread_id = ? AND g.state = 'open' AND g.kind <> 'changes'"
+    waited_for = "g.thread_id = ? AND g.state = 'open' AND g.kind NOT IN ('changes', 'credential')"
     return _views(tx, f"{waited_for} ORDER BY g.created_at, g.id", thread_id)
 
 
@@ -325,6 +325,8 @@ def close(
     rows = change_cards(tx, gate_id, card, outcome_text)
     if kind == GateKind.SETTINGS:
         _settle_settings(tx, gate_id, turn_id, approved=outcome is Option.APPROVE)
+        return Closed(rows, None)
+    if kind == GateKind.CREDENTIAL:
         return Closed(rows, None)
     return Closed(rows, _go_on(tx, turn_id, outcome))
 

@@ -7,8 +7,9 @@ from typing import Any, assert_never
 
 from core.audit_chain import AuditKind
 from core.errors import StaleTurn
+from core.gates import Gate
 from core.job import JobLimits, JobState
-from core.messages import plain
+from core.messages import Message, plain
 from core.ports import OutboxRow
 from core.store.codecs import encode, storable
 from core.store.container_port import (
@@ -33,20 +34,25 @@ from core.store.container_port import (
     UseSample,
 )
 from core.store.job_port import JobEnded
-from core.store.rows import TurnState
+from core.store.rows import Draft, TurnState
 from core.store.sql.audit import record
+from core.store.sql.gate_open import put_gate
+from core.store.sql.gates import close
 from core.store.sql.grants import own_grants
 from core.store.sql.job_changes import OVER, ask_about_changes, ask_again, change, claim, job_row, report
 from core.store.sql.job_monitor import tell_below_notice, tell_end
 from core.store.sql.jobs import end_run, in_hand, is_waited_for, join, started
+from core.store.sql.outbox import Cause, enqueue
+from core.store.sql.people import known_user
 from core.store.sql.recovery import resume
 from core.store.sql.run_journal import close_run
 from core.store.sql.steps import end_calls, finish_calls, record_reply
-from core.store.sql.turns import append, keep_models, progress
+from core.store.sql.turns import append, keep_models, progress, thread
 from core.store.transaction import Transaction
 from core.store.units import Facet, reads, writes
 from core.transcript import Note, ResultStatus, ToolResult
 from core.usage import Reservation
+from core.users import Role
 
 CUT_SHORT = "The container ended before its result arrived; whether it took effect is not known."
 GO_ON = encode({"over": False})
@@ -86,6 +92,10 @@ def _known(tx: Transaction, job_id: str) -> ContainerRow:
 def _started(tx: Transaction, job_id: str, reserved: Reservation | None = None) -> StartedContainer:
     job = started(tx, job_id, reserved)
     given = {one.name: getattr(job, one.name) for one in fields(job)}
+    # A reply of which the agent has not told the journal yet is a round as well.
+    told = tx.all("SELECT answer FROM job_requests WHERE job_id = ? AND kind = 'told'", job_id)
+    rounds = sum(bool(json.loads(answer).get("calls")) for (answer,) in told)
+    given["job"] = replace(job.job, rounds=max(job.job.rounds, rounds))
     return StartedContainer(**given, row=_known(tx, job_id))
 
 
@@ -111,24 +121,63 @@ def _applied(tx: Transaction, job_id: str, effect: RequestEffect) -> Answered:
                 keep_models(tx, job_id, models)
             return Answered(answer)
         case AskedForCredential(name):
-            granted = (CREDENTIAL, name) in own_grants(tx, job_id)
-            job = job_row(tx, job_id)
-            word = "was given" if granted else "has no grant for"
-            report(tx, job_id, f"The job {word} the credential “{name}”", job.state)
-            if granted:
-                record(tx, AuditKind.SECRET_USED, name, job=job_id, owner=job.owner_id)
-            return Answered(encode({"credential": name, "granted": granted}))
+            return Answered(encode(_given(tx, job_id, name)))
         case SaidComplete():
             return Answered(GO_ON if is_waited_for(tx, job_id) else OVER)
         case _:
             assert_never(effect)
 
 
+# --- secrets --------------------------------------------------------------------------------------------
+
+MAX_ASKED = 8
+"""The number of secrets of which one job may make the hub ask a person."""
+JOB_ENDED = "The job has ended."
+_ASKED = "SELECT id, state, outcome, closed_by FROM gates WHERE turn_id = ? AND kind = 'credential'"
+
+
+def _approved(tx: Transaction, job_id: str) -> frozenset[str]:
+    """Return the secrets that a person approved for the job. Its owner must still be one of the hub."""
+    rows = tx.all(
+        "SELECT g.pattern FROM gates g JOIN jobs j ON j.id = g.turn_id JOIN users u ON u.id = j.owner_id"
+        " WHERE g.turn_id = ? AND g.kind = 'credential' AND g.outcome = 'approve' AND u.role = 'owner'",
+        job_id,
+    )
+    return frozenset(name for (name,) in rows)
+
+
+def _may_have(tx: Transaction, job_id: str) -> frozenset[str]:
+    own = frozenset(name for tool, name in own_grants(tx, job_id) if tool == CREDENTIAL)
+    return own | _approved(tx, job_id)
+
+
+def _given(tx: Transaction, job_id: str, name: str) -> Mapping[str, Any]:
+    """Return whether a job gets a secret, which is recorded."""
+    granted, job = name in _may_have(tx, job_id), job_row(tx, job_id)
+    gate = tx.one(f"{_ASKED} AND pattern = ?", job_id, name)
+    denied = not granted and gate is not None and gate[3] is not None
+    word = "was given" if granted else "was denied" if denied else "has no grant for"
+    report(tx, job_id, f"The job {word} the credential “{name}”", job.state)
+    if granted:
+        record(tx, AuditKind.SECRET_USED, name, job=job_id, owner=job.owner_id)
+    return {"credential": name, "granted": granted, **({"denied": True} if denied else {})}
+
+
 def _asked_for(tx: Transaction, job_id: str, *, granted: bool) -> list[str]:
-    """Return the names of the secrets that a job asked for and was given, or was not."""
+    """Return the names of the secrets that a job asked for and was given, or that nobody decided about."""
     asked = "SELECT answer FROM job_requests WHERE job_id = ? AND kind = 'credential' ORDER BY seq"
     answers = [json.loads(answer) for (answer,) in tx.all(asked, job_id)]
-    return list(dict.fromkeys(one["credential"] for one in answers if one["granted"] is granted))
+    found = [one for one in answers if one["granted"] is granted and not one.get("denied")]
+    return list(dict.fromkeys(one["credential"] for one in found))
+
+
+def _close_requests(tx: Transaction, job_id: str) -> tuple[OutboxRow, ...]:
+    """Close what the job still asks its owner for."""
+    rows: list[OutboxRow] = []
+    for gate_id, *_ in tx.all(f"{_ASKED} AND state = 'open'", job_id):
+        closed = close(tx, gate_id, None, JOB_ENDED, None, None)
+        rows.extend(closed.outbox if closed is not None else ())
+    return tuple(rows)
 
 
 def _cut_short(tx: Transaction, job_id: str) -> None:
@@ -201,9 +250,31 @@ class ContainerJobUnits(Facet):
         )
         return done
 
+    @writes
+    def ask_for_credential(self, tx: Transaction, gate: Gate, card: Message) -> Sequence[OutboxRow]:
+        job_id, job = gate.turn_id, job_row(tx, gate.turn_id)
+        asked = tx.all("SELECT pattern FROM gates WHERE turn_id = ? AND kind = 'credential'", job_id)
+        owner = known_user(tx, job.owner_id)
+        if (gate.pattern,) in map(tuple, asked) or len(asked) >= MAX_ASKED or owner.role is not Role.OWNER:
+            return ()
+        if job.state is not JobState.IN_PROGRESS or not in_hand(tx, job_id):
+            raise StaleTurn(f"job {job_id} is not in this hub's hand")
+        progress(tx, job_id)
+        put_gate(tx, gate)
+        report(tx, job_id, f"The job asks its owner for the credential “{gate.pattern}”", job.state)
+        if job.thread_id is None:
+            return ()  # started by a program: it is among the approvals
+        on = thread(tx, job.thread_id)
+        draft = Draft(on.channel, on.address, card, tx.ids.row_id(), gate_id=gate.id)
+        return enqueue(tx, [draft], Cause(turn_id=job_id))
+
+    @reads
+    def is_asked_for(self, tx: Transaction, job_id: str, name: str) -> bool:
+        return tx.one(f"{_ASKED} AND pattern = ? AND state = 'open'", job_id, name) is not None
+
     @reads
     def granted_credentials(self, tx: Transaction, job_id: str) -> frozenset[str]:
-        return frozenset(name for tool, name in own_grants(tx, job_id) if tool == CREDENTIAL)
+        return _may_have(tx, job_id)
 
     @reads
     def credentials_given(self, tx: Transaction, job_id: str) -> Sequence[str]:
@@ -217,7 +288,7 @@ class ContainerJobUnits(Facet):
         missing = tuple(dict.fromkeys([*end.end.missing_grants, *refused]))
         done = end_run(tx, job_id, replace(end.end, missing_grants=missing))
         if not done.heard:
-            self._close(tx, job_id)
+            done = replace(done, outbox=(*self._close(tx, job_id), *done.outbox))
             if end.changes is not None and job_row(tx, job_id).state is JobState.SUBMITTED:
                 tx.run(
                     "UPDATE job_containers SET changes = ?, digest = ?, diff = ? WHERE job_id = ?",
@@ -229,8 +300,9 @@ class ContainerJobUnits(Facet):
                 ask_about_changes(tx, job_row(tx, job_id), end.changes.listed)
         return done
 
-    def _close(self, tx: Transaction, job_id: str) -> None:
+    def _close(self, tx: Transaction, job_id: str) -> tuple[OutboxRow, ...]:
         tx.run("UPDATE job_containers SET token_hash = NULL WHERE job_id = ?", job_id)
+        return _close_requests(tx, job_id)
 
     @reads
     def accepted_changes(self, tx: Transaction) -> Sequence[AcceptedChanges]:

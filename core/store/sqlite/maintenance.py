@@ -164,7 +164,10 @@ INVARIANTS = (
     ("a waiting turn has no open gate", "SELECT tn.id FROM runs tn WHERE tn.state = 'waiting'"
      " AND NOT EXISTS (SELECT 1 FROM gates g WHERE g.turn_id = tn.id AND g.state = 'open')"),
     ("an open gate belongs to a turn that is not waiting", "SELECT g.id FROM gates g JOIN runs tn"
-     " ON tn.id = g.turn_id WHERE g.state = 'open' AND tn.state <> 'waiting' AND g.kind <> 'changes'"),
+     " ON tn.id = g.turn_id WHERE g.state = 'open' AND tn.state <> 'waiting'"
+     " AND g.kind NOT IN ('changes', 'credential')"),
+    ("a secret is asked about for a job that has ended", "SELECT g.id FROM gates g JOIN runs tn"
+     " ON tn.id = g.turn_id WHERE g.state = 'open' AND g.kind = 'credential' AND tn.state <> 'running'"),
     ("changes are asked about that no job submits", "SELECT g.id FROM gates g WHERE g.state = 'open'"
      " AND g.kind = 'changes' AND NOT EXISTS"
      " (SELECT 1 FROM jobs j WHERE j.id = g.turn_id AND j.state = 'submitted')"),

@@ -74,9 +74,6 @@ async def test_an_agent_is_stopped_by_its_budget_and_gets_no_secret_without_a_gr
     settings = f"{SETTINGS}\n[jobs]\nmax_tokens = 60_000"
     async with house_with(tmp_path, agent_image, settings, memory_mb=2048) as house:
         value = "correct-horse-battery"
-        await asyncio.to_thread(
-            command, house.directory, "secrets", "set", "deploy-key", stdin=value.encode()
-        )
         use = "with-credential deploy-key sh -c 'printf %s \"$DEPLOY_KEY\" | wc -c'"
         house.model.rule("", tools(bash("claude", use)), on="any")
         first = await started(house, "/job --sandbox --mode=claude deploy it")
@@ -88,6 +85,9 @@ async def test_an_agent_is_stopped_by_its_budget_and_gets_no_secret_without_a_gr
         assert job.input_tokens == sum(one.counted[0] for one in calls)
         assert "has no grant for the secret deploy-key" in str(calls[1].body)
         assert containers(house) == []
+        await asyncio.to_thread(
+            command, house.directory, "secrets", "set", "deploy-key", stdin=value.encode()
+        )
         press(house, notice, "Allow for this job")
         await house.until(lambda: granted(house))
         house.model.rule("", tools(bash("claude", "while :; do sleep 1; done")), on="tool")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.core.tools.processes_support import until
+from tests.core.tools.processes_support import shells_in, until
 from tests.crash.mortal import UNKNOWN, open_mortal_hub, survivors
 from tests.harness.images import run
 from tests.harness.people import card
@@ -86,23 +86,11 @@ async def test_stopping_ends_all_that_runs_inside_within_three_seconds(house: Hu
     await until((house.workspace / "ready").exists, "the command has begun")
     began = time.monotonic()
     house.telegram.user_sends_text(OWNER, "/stop")
-    await until(lambda: not sleepers(house.workspace), "all of it has ended")
+    await until(lambda: not shells_in(house.workspace), "all of it has ended")
     assert time.monotonic() - began < 3
     await house.telegram.wait_text(OWNER, "Stopped.", timeout_s=LIMIT_S)
     await house.telegram.wait_for(lambda: not house.open_cards(OWNER), LIMIT_S)
     assert "ready" in await agreed(house, "ls")
-
-
-def sleepers(workspace: Path) -> list[str]:
-    """Programs that a command left in a workspace: its next container has none."""
-    found: list[str] = []
-    for process in Path("/proc").iterdir():
-        try:
-            if process.name.isdecimal() and (process / "cwd").readlink() == workspace:
-                found.append((process / "comm").read_text())
-        except OSError:
-            continue
-    return [name for name in found if name == "sleep\n"]
 
 
 async def test_a_container_of_one_person_is_not_another_s(tmp_path: Path) -> None:
@@ -116,7 +104,7 @@ async def test_a_container_of_one_person_is_not_another_s(tmp_path: Path) -> Non
         assert (files["ben"] / "seen").read_text() == "seen\n0\n0\n"
         assert (files["owner"] / "f").read_text() == "mine\n"
         team.owner.say("/stop")
-        await until(lambda: not sleepers(files["owner"]), "the owner's command has ended")
+        await until(lambda: not shells_in(files["owner"]), "the owner's command has ended")
 
 
 async def asks(team: Team, name: str, line: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from core.job import JobEventKind, JobState, NewJob
+from core.job import JobEventKind, JobRow, JobState, NewJob
 from core.routine import RunStatus
 from core.safety.network import Lookup
 from tests.bot.cli.in_process import command
@@ -226,13 +226,82 @@ async def test_a_running_job_hears_a_message_and_keeps_its_secrets(tmp_path: Pat
         assert events[-1] == ("result", "submitted")
 
 
-async def test_a_job_gets_a_secret_by_its_name_once_its_owner_allowed_it_and_it_stays_secret(
+async def test_a_job_asks_its_owner_for_a_secret_as_it_works_and_waits_for_the_answer(
     tmp_path: Path, worker_image: str
 ) -> None:
     async with house_with(tmp_path, worker_image) as house:
-        value = "correct-horse-battery"
         for name in ("deploy-key", "other-key"):
-            await asyncio.to_thread(command, house.directory, "secrets", "set", name, stdin=value.encode())
+            await asyncio.to_thread(command, house.directory, "secrets", "set", name, stdin=VALUE.encode())
+        once = 'printf %s "$DEPLOY_KEY" | wc -c'
+        both = tools(shell(once, credentials=["deploy-key"]), shell(once, credentials=["deploy-key"]))
+        refused = tools(shell("echo never", credentials=["other-key", "deploy-key"]))
+        house.model.enqueue(both)
+        named = await started(house, "/job --sandbox deploy it")
+        card = await house.telegram.wait_text(OWNER, "have the secret deploy-key?", timeout_s=LIMIT_S)
+        assert "wc -c" in card.text, "what the job is at"
+        house.telegram.user_sends_text(OWNER, f"/prompt {named} make it green")
+        await house.telegram.wait_text(OWNER, f"Job {named} hears it before its next step.")
+        # A text in the conversation is none of its answers.
+        _, asked_for = await called(house, "GET", "/approvals")
+        (gate,) = asked_for["approvals"]
+        job = await becomes(house, named, JobState.IN_PROGRESS)
+        assert (gate["kind"], gate["job_id"], gate["may_decide"]) == ("credential", job.id, True)
+        assert [one["label"] for one in gate["choices"]] == ["Approve", "Deny"]
+        house.telegram.user_sends_text(OWNER, "please call: time {}")
+        await house.telegram.wait_text(OWNER, "UTC")
+        for reply in (refused, refused, text(f"Deployed: {VALUE}")):
+            house.model.enqueue(reply)
+        press(house, card, "Approve")
+        other = await house.telegram.wait_text(OWNER, "have the secret other-key?", timeout_s=LIMIT_S)
+        press(house, other, "Deny")
+        done = await house.telegram.wait_text(OWNER, "Deployed:", timeout_s=LIMIT_S)
+        job = await becomes(house, named, JobState.COMPLETED)
+        assert job.missing_grants == (), "a denial is no wish for a grant"
+        said = house.model.log[-1].body["messages"]
+        results = [one["content"] for one in said if one["role"] == "tool"]
+        assert [str(len(VALUE)) in one for one in results] == [True, True, False, False]
+        assert all("denied this job the secret other-key" in one for one in results[2:])
+        assert "make it green" in str(house.model.log[-1].body)
+        asked_twice = [one for one in house.telegram.bot_messages(OWNER) if "have the secret" in one.text]
+        assert [one.keyboard for one in asked_twice] == [None, None], "one card for each, answered"
+        assert not await granted(house), "it was for this job only"
+        await stays_secret(house, job, done.text)
+        # The same job again asks again; cancelled, it asks no more.
+        house.model.enqueue(tools(shell(once, credentials=["deploy-key"])))
+        await asyncio.to_thread(command, house.directory, "jobs", "restart", named)
+        await house.telegram.wait_for(lambda: len(asks(house, "deploy-key")) == 2, LIMIT_S)
+        again = (await house.store.jobs.jobs("owner", 1))[0]
+        house.telegram.user_sends_text(OWNER, f"/cancel {again.short_id}")
+        await house.telegram.wait_for(lambda: asks(house, "deploy-key")[1].keyboard is None, LIMIT_S)
+        assert "The job has ended." in asks(house, "deploy-key")[1].text
+        assert (await called(house, "GET", "/approvals"))[1]["approvals"] == []
+        await becomes(house, again.short_id, JobState.CANCELLED)
+
+
+VALUE = "correct-horse-battery"
+
+
+def asks(house: Hub, name: str) -> Sequence[Message]:
+    """The cards about a secret."""
+    return [one for one in house.telegram.bot_messages(OWNER) if f"have the secret {name}?" in one.text]
+
+
+async def stays_secret(house: Hub, job: JobRow, said: str) -> None:
+    """The value is in nothing that is told, logged or stored."""
+    events = [one.text for one in await house.store.jobs.job_events(job.id, 0, 100)]
+    assert "The job was given the credential “deploy-key”" in events
+    diff = await asyncio.to_thread(command, house.directory, "jobs", "diff", job.short_id)
+    audit = await asyncio.to_thread(command, house.directory, "audit", "export")
+    assert "secret_used" in audit.out
+    told = [said, *events, diff.out, audit.out, *(str(one.body) for one in house.model.log.all())]
+    assert not [one for one in told if VALUE in one]
+    assert VALUE.encode() not in b"".join(path.read_bytes() for path in house.database.parent.glob("hub.*"))
+
+
+async def test_a_job_has_a_granted_secret_unasked_and_it_stays_secret(
+    tmp_path: Path, worker_image: str
+) -> None:
+    async with house_with(tmp_path, worker_image) as house:
         use = 'printf %s "$DEPLOY_KEY" | tee key.txt | wc -c; env'
         house.model.rule("deploy it", tools(shell(use, credentials=["deploy-key"])))
         house.model.rule("", text("I tried."), on="tool")
@@ -240,32 +309,20 @@ async def test_a_job_gets_a_secret_by_its_name_once_its_owner_allowed_it_and_it_
         notice = await house.telegram.wait_text(OWNER, "credential deploy-key", timeout_s=LIMIT_S)
         assert "has no grant for the secret deploy-key" in house.model.log[-1].tool_results[0]
         assert (await becomes(house, first, JobState.COMPLETED)).missing_grants == ("credential deploy-key",)
+        await asyncio.to_thread(
+            command, house.directory, "secrets", "set", "deploy-key", stdin=VALUE.encode()
+        )
         press(house, notice, "Allow for this job")
         await house.until(lambda: granted(house))
         house.model.enqueue(tools(shell(use, credentials=["deploy-key"])), on="user")
-        house.model.enqueue(tools(shell("cat key.txt", credentials=["other-key"])), on="tool")
-        house.model.enqueue(text("Deployed: " + value), on="tool")
+        house.model.enqueue(text("Deployed: " + VALUE), on="tool")
         press(house, notice, "Do it again")
         done = await house.telegram.wait_text(OWNER, "Deployed:", timeout_s=LIMIT_S)
         (second,) = await house.store.jobs.jobs("owner", 1)
-        assert (second.parent is not None, second.missing_grants) == (True, ("credential other-key",))
-        events = [one.text for one in await house.store.jobs.job_events(second.id, 0, 100)]
-        assert any(str(len(value)) in one for one in events)
-        assert "The job was given the credential “deploy-key”" in events
-        diff = await asyncio.to_thread(command, house.directory, "jobs", "diff", second.short_id)
-        audit = await asyncio.to_thread(command, house.directory, "audit", "export")
-        assert "secret_used" in audit.out
-        told = [
-            done.text,
-            *events,
-            diff.out,
-            audit.out,
-            *(str(one.body) for one in house.model.log.all()),
-        ]
-        assert not [one for one in told if value in one]
-        assert value.encode() not in b"".join(
-            path.read_bytes() for path in house.database.parent.glob("hub.*")
-        )
+        assert (second.parent is not None, second.missing_grants) == (True, ())
+        assert str(len(VALUE)) in house.model.log[-1].tool_results[0]
+        await stays_secret(house, second, done.text)
+        assert asks(house, "deploy-key") == []
 
 
 async def granted(house: Hub) -> bool:

@@ -6,17 +6,20 @@ import contextlib
 import hashlib
 import json
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.bot.cli.in_process import command
 from tests.crash.fired_story import LINE, Kind, judge, open_fired_hub, play
-from tests.crash.mortal import LIMIT_S, OWNER, MortalHub, Setup, open_mortal_hub
+from tests.crash.mortal import APPROVE, LIMIT_S, OWNER, MortalHub, Setup, open_mortal_hub
 from tests.crash.points import parse_commit_point
 from tests.harness.images import run
 from tests.plugins.profile import Profile
+from tests.simulators.model import ToolCall, tools
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(400)]
 REQUESTS = ("messages", "model", "result", "messages", "model", "complete")
@@ -165,6 +168,80 @@ async def test_killed_as_its_container_is_made_or_collected_a_job_works_and_ends
         await town.stop()
         assert (town.workspace / "out.txt").read_text() == "line\n"
         assert rows(town, "SELECT seq, kind FROM job_requests") == [*enumerate(REQUESTS, start=1)]
+        assert containers(town) == []
+
+
+SECRET = "correct-horse-battery"
+OPEN = ""
+"""The hub is killed while the question is open."""
+AROUND_A_SECRET = (
+    ("ask_for_credential:1:after", OPEN, "answer_request:1:after"),
+    ("ask_for_credential:1:before", OPEN, "accept_event:1:after"),
+    (OPEN, "accept_event:1:before"),
+    (OPEN, "answer_request:1:before", "answer_request:1:after"),
+)
+"""From the request for a secret to its answer, which the owner approves while no hub runs. A job that crashes
+three hubs without a step is given up, so there is more than one story."""
+
+
+async def test_killed_around_a_secret_the_same_container_gets_it_once_and_nobody_is_asked_twice(
+    tmp_path: Path, worker_image: str, profile: Profile
+) -> None:
+    for number, points in enumerate(AROUND_A_SECRET[: profile.pick(test=1, proof=4)]):
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        await killed_around_a_secret(directory, worker_image, points)
+
+
+async def killed_around_a_secret(directory: Path, image: str, points: Sequence[str]) -> None:
+    use = 'printf %s "$DEPLOY_KEY"; echo; printf %s "$DEPLOY_KEY" | wc -c >> out.txt'
+    async with open_mortal_hub(directory, setup_with(image)) as town:
+        town.model.rule(
+            "deploy it", tools(ToolCall("shell", {"command": use, "credentials": ["deploy-key"]}))
+        )
+        seen, told, pressed = set[str](), list[str](), False
+        for point in points:
+            if point and not point.startswith("ask_") and not pressed:
+                pressed = True
+                (card,) = [one for one in town.open_cards(OWNER) if "have the secret" in one.text]
+                town.telegram.user_presses_button(OWNER, card.id, APPROVE)
+            hub = await town.start(parse_commit_point(point) if point else None)
+            if town.starts == 1:
+                await town.served_at_last()
+                await asyncio.to_thread(
+                    command, directory, "secrets", "set", "deploy-key", stdin=SECRET.encode()
+                )
+                town.owner_says("/job --sandbox deploy it")
+            if point == OPEN:
+                await town.telegram.wait_text(OWNER, "have the secret deploy-key?", timeout_s=LIMIT_S)
+                await town.kill()
+            await hub.wait(LIMIT_S)
+            (container,) = containers(town)
+            seen.add(container)
+            told.append(run("docker", "inspect", container) + run("docker", "logs", container))
+        await town.start()
+        await town.telegram.wait_text(OWNER, "” submitted", timeout_s=LIMIT_S)
+        await town.account()
+        (job,) = json.loads(await town.command("jobs", "list", "--json"))
+        diff = await town.command("jobs", "diff", job["id"])
+        audit = await town.command("audit", "export")
+        events = await town.command("jobs", "events", job["id"])
+        await town.stop()
+        assert len(seen) == 1, "one container"
+        kinds = ("messages", "model", "credential", "result", "messages", "model", "complete")
+        assert rows(town, "SELECT seq, kind FROM job_requests") == [*enumerate(kinds, start=1)]
+        assert rows(town, "SELECT token_hash FROM job_containers") == [(None,)]
+        asked = [one for one in town.shown_to(OWNER) if "have the secret" in one.text]
+        assert [one.keyboard for one in asked] == [None], "one card, answered once"
+        assert rows(town, "SELECT kind, outcome FROM gates WHERE kind = 'credential'") == [
+            ("credential", "approve")
+        ]
+        assert (audit.count("secret_used"), diff.count(f"+{len(SECRET)}")) == (1, 1)
+        told += [diff, audit, events, *(one.text for one in town.shown_to(OWNER))]
+        told += [str(one.body) for one in town.model.log.all()]
+        assert not [one for one in told if SECRET in one]
+        kept = [one for one in directory.rglob("*") if one.is_file()]
+        assert not [one for one in kept if SECRET.encode() in one.read_bytes()]
         assert containers(town) == []
 
 

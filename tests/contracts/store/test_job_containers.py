@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from core.consent.cards import secret_gate
 from core.errors import StaleTurn
 from core.events import NO_MODELS
 from core.gates import Gate, GateKind, Option
@@ -13,6 +14,7 @@ from core.people.notices import Recipient
 from core.routine import RunStatus
 from core.routines.notices import MAX_AN_HOUR, NoticeThreads, RoutineNotifier
 from core.store.container_port import (
+    AskedForCredential,
     AskedForMessages,
     CallEnded,
     ContainerEnd,
@@ -21,16 +23,18 @@ from core.store.container_port import (
     Replied,
     SaidComplete,
     StoredChanges,
+    Told,
 )
 from core.store.effects import CloseGate
 from core.store.facets import NoticeAddress
 from core.store.job_port import JobEnd
 from core.store.routine_rows import RunEnd
 from core.store.rows import NewCall
+from core.store.sql.job_containers import MAX_ASKED
 from core.store.sql.store import SqlStore
 from core.tool import Effect
 from core.transcript import AssistantSaid, Note, ResultStatus, ToolResult
-from tests.contracts.store.bench import ADA, Bench
+from tests.contracts.store.bench import ADA, BEN, SECOND, Bench
 from tests.contracts.store.test_jobs import dispatched, end, started, told
 from tests.contracts.store.test_routines import kept
 from tests.contracts.store.test_routines import started as run_started
@@ -219,6 +223,68 @@ async def test_changes_wait_at_a_gate_that_its_outcome_or_the_jobs_own_closes_fo
         ("failed", "no answer"),
         ("submitted", "waits"),
     ]
+
+
+async def test_a_secret_is_asked_about_once_and_is_for_that_job_alone(world: Bench) -> None:
+    containers = world.store.containers
+    await world.store.people.ensure_user(BEN.user_id, BEN.role, BEN.name)
+    of_ben = NewJob("of-ben", "ben", "of-ben", "do it", (), JobBudget(), project="app")
+    jobs = {name: await contained(world, name) for name in ("approved", "denied", "expired", "ended")}
+    jobs["of-ben"] = await world.store.jobs.save_job(of_ben)
+    await begun(world, JobLimits(5, 5))
+    outcomes: dict[str, tuple[str, bool, tuple[str, ...]]] = {}
+    for name, job in jobs.items():
+        for _ in range(2):
+            gate = secret_gate(job, "key", "", (), world.clock.now(), 60 * SECOND, world.ids)
+            await containers.ask_for_credential(gate, plain("card"))
+        asked = await waiting(world)
+        assert [(one.turn_id, one.rule.named) for one in asked] == [(name, ("ada",))] * (name != "of-ben")
+        match name:
+            case "approved" | "denied":
+                answer = Option.APPROVE if name == "approved" else Option.DENY
+                await world.rule(CloseGate(asked[0].id, answer, f"{name} by Ada", plain("done")))
+            case "expired":
+                late = world.clock.now() + 61 * SECOND
+                await world.store.gates.expire_gates(late, lambda _: "no answer", lambda _: plain("late"))
+            case _:
+                pass
+        answered = await containers.answer_request(job.id, 1, AskedForCredential("key"))
+        given = await containers.granted_credentials(job.id) == {"key"}
+        await containers.end_container_job(job.id, ContainerEnd(end()))
+        assert await waiting(world) == []
+        now = await world.store.jobs.job(job.owner_id, job.id)
+        assert now is not None
+        outcomes[name] = (answered.answer, given, now.missing_grants)
+    no, wanted = '{"credential":"key","granted":false', ("credential key",)
+    assert outcomes == {
+        "approved": ('{"credential":"key","granted":true}', True, ()),
+        "denied": (f'{no},"denied":true}}', False, ()),
+        **dict.fromkeys(("expired", "ended", "of-ben"), (f"{no}}}", False, wanted)),
+    }
+
+
+async def test_a_job_makes_the_hub_ask_about_a_few_secrets_only(world: Bench) -> None:
+    job = await contained(world)
+    await begun(world)
+    for number in range(MAX_ASKED + 1):
+        gate = secret_gate(job, f"key-{number}", "", (), world.clock.now(), SECOND, world.ids)
+        await world.store.containers.ask_for_credential(gate, plain("card"))
+    assert len(await waiting(world)) == MAX_ASKED
+
+
+async def test_a_reply_to_an_agent_is_a_round_before_the_agent_tells_of_it(world: Bench) -> None:
+    job = await contained(world)
+    await begun(world)
+    answer = world.store.containers.answer_request
+    await answer(job.id, 1, Told('{"text":"what to do"}'))
+    await answer(job.id, 2, Told('{"text":"","calls":[{"id":"c"}]}', NO_MODELS, calls=True))
+    await answer(
+        job.id, 3, Replied(AssistantSaid(""), (NewCall("c", "Bash", "{}", Effect.NONE, 1),), NO_MODELS, "{}")
+    )
+    await answer(job.id, 4, Told('{"text":"","calls":[{"id":"d"}]}', NO_MODELS, calls=True))
+    adopted = await world.store.containers.adopt_container_job(job.id)
+    assert adopted is not None
+    assert adopted.job.rounds == 2
 
 
 async def test_the_notice_of_a_routine_offers_the_changes_and_is_followed_by_what_became_of_them(

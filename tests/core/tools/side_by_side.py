@@ -14,14 +14,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from core.errors import ToolError, ToolFailed
+from core.safety.fencing import HeadAndTail
 from core.safety.paths import PathGuard
 from core.safety.shell.rating import judge
-from core.tools.builtin.shell import shell_tool
+from core.tools.builtin.shell import Commands, shell_tool
+from core.tools.plan_message import Command, one_program
 from tests.core.tools.plain_lines import lay_out, lay_out_programs
 from tests.core.tools.support import Call, place
 
@@ -123,10 +125,16 @@ def _text(shown: str) -> str:
 # --- under strace ---------------------------------------------------------------------------------------
 
 
-class _Sides:
-    """Two directories that are laid out anew for each line."""
+class Sides:
+    """Two directories that are laid out anew for each line.
 
-    def __init__(self, root: Path) -> None:
+    `commands`: where both sides run in place of this machine, with the programs of the search path; `owner`:
+    the user and group of the files there."""
+
+    def __init__(
+        self, root: Path, commands: Commands | None = None, owner: tuple[int, int] | None = None
+    ) -> None:
+        self._commands, self._owner = commands, owner
         self._template, self._directories = (
             root / "template",
             {"ours": root / "side1", "bash": root / "side2"},
@@ -136,6 +144,14 @@ class _Sides:
         lay_out_programs(root / "bin")
         path = f"{root / 'bin'}:{os.defpath}"
         self._environment = {"PATH": path, "LC_ALL": "C", "HOME": str(root)}
+        for directory in self._directories.values():
+            directory.mkdir()
+
+    async def pair(self, number: int, line: str) -> Pair:
+        """One line, on both sides; what was started is not known."""
+        answer = await self.run(number, line)
+        steps = [{tuple(argv) for argv in step} for step in answer["steps"]]
+        return Pair(line, steps, Result(**answer["ours"]), Result(**answer["bash"]))
 
     async def run(self, number: int, line: str) -> dict[str, Any]:
         """One line, on both sides."""
@@ -156,13 +172,12 @@ class _Sides:
 
     async def _side(self, number: int, who: str, line: str) -> dict[str, Any]:
         directory = self._directories[who]
-        shutil.rmtree(directory, ignore_errors=True)
-        shutil.copytree(self._template, directory, symlinks=True)
+        self._lay_out(directory)
         with contextlib.suppress(FileNotFoundError):
             os.chdir(f"/mark/{number}/{who}")
         refused = ""
         if who == "bash":
-            status, printed = self._bash(line, directory)
+            status, printed = await self._bash(f"bash-{number}", line, directory)
         else:
             try:
                 status, printed = await self._ours(f"call-{number}", line, directory)
@@ -175,9 +190,34 @@ class _Sides:
             "refused": refused,
         }
 
-    def _bash(self, line: str, directory: Path) -> tuple[int, str]:
+    def _lay_out(self, directory: Path) -> None:
+        """Make a directory anew. It stays the same one: a container may wait that has it mounted."""
+        for path in directory.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+        shutil.copytree(self._template, directory, symlinks=True, dirs_exist_ok=True)
+        if self._owner is not None:
+            for path in (directory, *directory.rglob("*")):
+                os.chown(path, *self._owner, follow_symlinks=False)
+
+    def _call(self, call_id: str, directory: Path) -> Call:
+        workspace = replace(place(directory), owner=self._owner)
+        return Call(workspace=workspace, idempotency_key=call_id, deadline_s=LIMIT_S)
+
+    async def _bash(self, call_id: str, line: str, directory: Path) -> tuple[int, str]:
+        script = f"{PROGRAMS_ALL_SAME}\n{line}"
+        if self._commands is not None:
+            output, plan = HeadAndTail(1 << 16), one_program("/bin/bash", "-c", script)
+            command = Command(plan, str(directory), self._commands.environment)
+            code = await self._commands.carry_out(command, self._call(call_id, directory), output, LIMIT_S)
+            return code, output.text()
+        return self._bash_here(script, directory)
+
+    def _bash_here(self, script: str, directory: Path) -> tuple[int, str]:
         done = subprocess.run(
-            [BASH, "-c", f"{PROGRAMS_ALL_SAME}\n{line}"],
+            [BASH, "-c", script],
             cwd=directory,
             env=self._environment,
             stdin=subprocess.DEVNULL,
@@ -190,14 +230,12 @@ class _Sides:
         return status, done.stdout.decode("utf-8", "replace")
 
     async def _ours(self, call_id: str, line: str, directory: Path) -> tuple[int, str]:
-        shell = shell_tool(self._environment)
+        shell = shell_tool(self._environment, commands=self._commands)
         assert shell.plan is not None
         planned = shell.plan(shell.validate({"command": line}), place(directory))
         if planned.risk.needs[0].exactly:
             raise ToolFailed(f"not plain: {planned.risk.reason}")
-        said = await planned.run(
-            Call(workspace=place(directory), idempotency_key=call_id, deadline_s=LIMIT_S)
-        )
+        said = await planned.run(self._call(call_id, directory))
         first, _, printed = said.partition("\n")
         return int(first.removeprefix("exit code: ")), printed
 
@@ -229,7 +267,7 @@ def _files(directory: Path) -> Iterator[tuple[str, str]]:
 
 
 async def _main(root: Path) -> None:
-    sides = _Sides(root)
+    sides = Sides(root)
     for number, line in enumerate(map(json.loads, sys.stdin)):
         print(json.dumps(await sides.run(number, line)), flush=True)
 

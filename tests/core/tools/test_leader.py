@@ -32,7 +32,7 @@ def call(tmp_path: Path) -> Call:
 
 
 def planned(call: Call, line: str, path: str = os.defpath, closed: tuple[Path, ...] = ()) -> CallPlan:
-    tool = shell_tool({"PATH": path, "LC_ALL": "C"})
+    tool = shell_tool({"PATH": path, "LC_ALL": "C"}, commands=call.commands)
     assert tool.plan is not None
     call.workspace = replace(call.workspace, closed=closed)
     return tool.plan(tool.validate({"command": line}), call.workspace)
@@ -125,7 +125,7 @@ async def test_a_reader_that_goes_ends_its_writer(call: Call, sh: Shell) -> None
 
 
 async def test_a_line_that_is_not_plain_is_what_runs_then(call: Call) -> None:
-    tool = shell_tool({"PATH": os.defpath})
+    tool = shell_tool({"PATH": os.defpath}, commands=call.commands)
     assert tool.plan is not None
     for line, said in (
         ("echo one", "one"),
@@ -172,10 +172,10 @@ def test_names_that_look_like_options_are_none(call: Call, tmp_path: Path) -> No
 async def test_a_file_that_became_a_way_out_is_not_written(call: Call, tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "outside").write_text("kept\n")
-    inside = Call(workspace=place(tmp_path / "work"), idempotency_key=call.idempotency_key)
-    plan = planned(inside, "echo x > f")
+    call.workspace = replace(call.workspace, root=tmp_path / "work")
+    plan = planned(call, "echo x > f")
     (tmp_path / "work" / "f").symlink_to(tmp_path / "outside")
-    assert (await plan.run(inside)).startswith("exit code: 1\nhubbub: f: ")
+    assert (await plan.run(call)).startswith("exit code: 1\nhubbub: f: ")
     assert (tmp_path / "outside").read_text() == "kept\n"
 
 

@@ -275,7 +275,7 @@ CREATE INDEX routines_done ON routines (done_at) WHERE done_at IS NOT NULL;
 
 -- Sign-ins, and the changes of jobs in containers.
 PRAGMA writable_schema = ON;
-UPDATE sqlite_schema SET sql = replace(sql, '''continue'', ''menu'')', '''continue'', ''menu'', ''auth'', ''changes'', ''settings'')')
+UPDATE sqlite_schema SET sql = replace(sql, '''continue'', ''menu'')', '''continue'', ''menu'', ''auth'', ''changes'', ''credential'', ''settings'')')
 WHERE type = 'table' AND name = 'gates';
 -- Invitations to the console.
 UPDATE sqlite_schema SET sql = replace(sql, '''token'')', '''token'', ''invitation'')')

@@ -326,7 +326,7 @@ CREATE TABLE gates (
     id            TEXT NOT NULL PRIMARY KEY,
     kind          TEXT NOT NULL
                       CHECK (kind IN ('approval', 'question', 'unknown_outcome', 'budget', 'continue', 'menu',
-                                       'auth', 'changes', 'settings')),
+                                       'auth', 'changes', 'credential', 'settings')),
     state         TEXT NOT NULL CHECK (state IN ('open', 'closed')),
     thread_id     TEXT NOT NULL REFERENCES threads (id),
     turn_id       TEXT NOT NULL REFERENCES runs (id),
