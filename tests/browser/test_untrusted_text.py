@@ -170,6 +170,7 @@ async def test_whatever_text_the_api_answers_with_is_text(
     page = console.page
     fabricated = Fabricated(await hub.api("GET", "/openapi.json"), EVERY_FIELD)
     await page.route("**/api/**", fabricated.serve)
+    await console.reload()
     for place in (*EVERYWHERE.values(), "chat/0", "routines/0", "jobs/0"):
         await console.open(place)
         await page.wait_for_function(SHOWN)
