@@ -8,6 +8,7 @@ from playwright.async_api import Browser, Route, expect
 
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
+from tests.browser.screens import barriers
 from tests.harness.process import HubProcess
 
 pytestmark = [pytest.mark.chromium, pytest.mark.asyncio(loop_scope="session")]
@@ -132,6 +133,30 @@ async def test_what_happens_elsewhere_is_marked_until_it_is_looked_at(
     await page.get_by_role("button", name="Enable").click()
     await expect(page.locator(".toast").last).to_contain_text("Routine enabled.")
     await hub.api("DELETE", f"/routines/{made['id']}")
+    assert complaints.lines == []
+
+
+FORMULAS = r"""Euler: $e^{i\pi} + 1 = 0$, \(\int f(x)\,dx\) and
+
+\[
+  \begin{pmatrix} a_1 & b \\ \frac{c}{2} & d \end{pmatrix}
+\]
+
+It costs $5 or $6, `$x$` is code, and $\unheard{of}$ stays.
+"""
+
+
+async def test_formulas_of_an_answer_are_drawn_and_others_stay_as_written(
+    console: Console, complaints: Complaints
+) -> None:
+    await console.say_in_a_new_thread(f"say: {FORMULAS}")
+    answer = console.messages("assistant").last
+    await expect(answer.locator("math")).to_have_count(3)
+    await expect(answer.locator("math").nth(1)).to_have_text("∫f(x)dx")
+    await expect(answer.locator("math[display=block] mtr")).to_have_count(2)
+    await expect(answer.locator("math mfrac")).to_have_text("c2")
+    await expect(answer).to_contain_text("It costs $5 or $6, $x$ is code, and $\\unheard{of}$ stays.")
+    assert await barriers(console.page) == []
     assert complaints.lines == []
 
 

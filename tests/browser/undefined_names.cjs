@@ -9,7 +9,7 @@ const acorn = require("internal/deps/acorn/acorn/dist/acorn");
 /** Names of the language and of browsers that the console uses. */
 const GLOBALS = `
   AbortController Array Blob Boolean DOMException Date Error HashChangeEvent Infinity IntersectionObserver
-  Intl JSON Map Math Node Notification Number Object Promise RegExp ResizeObserver Set String Text TextDecoder
+  Intl JSON Map Math Node NodeFilter Notification Number Object Promise RegExp ResizeObserver Set String Text TextDecoder
   URL URLSearchParams Uint8Array XMLHttpRequest caches cancelAnimationFrame clearInterval clearTimeout crypto
   decodeURIComponent document encodeURIComponent fetch getComputedStyle history localStorage location
   matchMedia navigator parseFloat performance requestAnimationFrame self sessionStorage setInterval setTimeout

@@ -85,6 +85,15 @@ export function shape(tag, attributes) {
   return node;
 }
 
+/** A part of a formula. @param {string} tag @param {Object<string, string>} attributes @param {...(Node | string)} children
+ * @returns {Element} */
+export function mathNode(tag, attributes, ...children) {
+  const node = document.createElementNS("http://www.w3.org/1998/Math/MathML", tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  node.append(...children);
+  return node;
+}
+
 /** A drawing that says nothing to those who do not see it. @param {keyof typeof ICONS} name */
 export function icon(name) {
   const svg = document.createElementNS(SVG, "svg");
