@@ -78,13 +78,6 @@ class LiveTurn:
         self.chars += len(delta.text)
 
 
-def _joined(before: Output | None, after: Output) -> Output:
-    """Return the end of both."""
-    text = after.text if before is None else before.text + after.text
-    end = text[-OUTPUT_CHARS:]
-    return Output(after.call_id, after.offset + len(after.text) - len(end), end)
-
-
 SmallEvent = Began | Step | Output | AutoLoop | Finished | Failed | Rested | RunEvent
 TurnNews = tuple[str, SmallEvent]
 """A turn and what happened to it; its text is read from the LiveTurn."""
@@ -226,7 +219,7 @@ class Live:
                 if state is StepState.ENDED:
                     turn.outputs.pop(call_id, None)
             case Output(call_id) if turn is not None and turn.turn_id == turn_id:
-                turn.outputs[call_id] = _joined(turn.outputs.get(call_id), event)
+                turn.outputs[call_id] = event.joined_to(turn.outputs.get(call_id), OUTPUT_CHARS)
             case AutoLoop() if turn is not None:
                 turn.loop = event
             case Finished() | Failed() | Rested() if turn is not None and turn.turn_id == turn_id:

@@ -178,6 +178,24 @@ class Output:
     offset: int
     text: str
 
+    @property
+    def end(self) -> int:
+        """Return the offset of what is printed next."""
+        return self.offset + len(self.text)
+
+    def joined_to(self, before: "Output | None", limit_chars: int) -> "Output":
+        """Return what is known with this piece: at most its last `limit_chars`. A piece that came before
+        changes nothing, and one after a gap begins anew."""
+        if before is not None and before.end >= self.end:
+            return before
+        known = before.text if before is not None and before.end == self.offset else ""
+        text = (known + self.text)[-limit_chars:]
+        return Output(self.call_id, self.end - len(text), text)
+
+    def last_lines(self, count: int) -> list[str]:
+        """Return the last lines that say something."""
+        return [line for line in self.text.split("\n") if line.strip()][-count:]
+
 
 class LoopPhase(StrEnum):
     """A phase of a turn's automatic tool use, which lasts until the model answers in words or

@@ -76,10 +76,16 @@ WELCOME = (
 )
 VERBOSE_USAGE = "Type /verbose off, /verbose on or /verbose full."
 _VERBOSITIES = {
-    Verbosity.OFF: "I show answers only here. /verbose on adds steps and changes of the model.",
-    Verbosity.ON: "I show steps and changes of the model here. /verbose full adds the details of failures.",
+    Verbosity.OFF: (
+        "I show answers only here. /verbose on adds steps, command output while it runs, and model changes."
+    ),
+    Verbosity.ON: (
+        "I show steps, command output while it runs, and model changes here."
+        " /verbose full adds the details of failures."
+    ),
     Verbosity.FULL: (
-        "I show steps, changes of the model and the details of failures here. /verbose off hides them."
+        "I show steps, command output while it runs, model changes and the details of failures here."
+        " /verbose off hides them."
     ),
 }
 NOTHING_TO_STOP = "Nothing is running here."

@@ -44,6 +44,7 @@ from bot.terminal.view import View
 from channels.terminal import painted, render
 from channels.text.blocks import Block
 from core.errors import StoreLocked
+from core.events import Output
 from core.ids import RandomIds
 from core.lazy_dataclass import dataclass
 from core.lazy_module import LazyModule
@@ -401,7 +402,9 @@ def as_json(event: Event) -> Mapping[str, object]:
             }
         case Settled(gate_id):
             page = {**asdict(event), "prompt_id": gate_id}
-        case Stepped() | Wrote() | ModelFailed() | Cut() | Began() | Rested() | Resumed() | Moved():
+        case (
+            Stepped() | Output() | Wrote() | ModelFailed() | Cut() | Began() | Rested() | Resumed() | Moved()
+        ):
             page = asdict(event)
         case _:
             assert_never(event)

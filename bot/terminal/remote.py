@@ -44,7 +44,7 @@ from channels.text.blocks import Mark, showable
 from channels.webchat import WEB
 from core import texts
 from core.consent import card_texts
-from core.events import CandidateFailed, Verbosity
+from core.events import CandidateFailed, Output, Verbosity
 from core.gates import Option
 from core.store.accept import ASKED_FOR
 
@@ -377,16 +377,15 @@ class RemoteTalk:
                 self._feed.put(Wrote(data["turn"], data["attempt"], data["offset"], data["text"]))
             case "turn_step":
                 self._take_step(data["call_id"], data["tool"], StepState(data["state"]))
+            case "turn_output":
+                self._feed.put(Output(data["call_id"], data["offset"], data["text"]))
             case "run_started":
                 self._verbosity = Verbosity(data["verbosity"])
             case "candidate_failed":
                 self._take_failure(data)
-            case "turn_started":
-                self._running = True
-                self._feed.put(Began())
-            case "turn_rested":
-                self._running = False
-                self._feed.put(Rested())
+            case "turn_started" | "turn_rested" as turn:
+                self._running = turn == "turn_started"
+                self._feed.put(Began() if self._running else Rested())
             case _:
                 pass  # the same is told by an item, or concerns lists
 

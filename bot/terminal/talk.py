@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from channels.text.blocks import Block
 from core.errors import HubError
+from core.events import Output
 from core.lazy_dataclass import dataclass
 
 
@@ -145,7 +146,11 @@ class Moved:
     """Another conversation is followed from here on. What waits in the one before is answered there."""
 
 
-Event = Said | Wrote | ModelFailed | Stepped | Asked | Settled | Began | Rested | Cut | Resumed | Moved
+Event = (
+    Said | Wrote | ModelFailed | Stepped | Output | Asked | Settled | Began | Rested | Cut | Resumed | Moved
+)
+OUTPUT_CHARS = 8_000
+"""More is not shown of what a running call printed: its end."""
 
 
 class Standing(StrEnum):
@@ -185,8 +190,8 @@ class Talk(Protocol):
 
 
 class Feed:
-    """Events in order. Pieces of the same reply are joined, so that a slow terminal piles up only what was
-    really said."""
+    """Events in order. Pieces of the same reply, or of one call's output, are joined, so that a slow terminal
+    piles up only what was really said."""
 
     def __init__(self) -> None:
         self._events: deque[Event] = deque()
@@ -202,6 +207,8 @@ class Feed:
             and last.offset + len(last.text) == event.offset
         ):
             self._events[-1] = replace(last, text=last.text + event.text)
+        elif isinstance(event, Output) and isinstance(last, Output) and last.call_id == event.call_id:
+            self._events[-1] = event.joined_to(last, OUTPUT_CHARS)
         else:
             self._events.append(event)
         self._some.set()

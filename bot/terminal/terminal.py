@@ -18,7 +18,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from rich.text import Text as Line
 
 from bot.terminal.history import WithholdingHistory
-from bot.terminal.talk import Asked, Card, Talk, TalkFailed
+from bot.terminal.talk import Asked, Began, Card, Talk, TalkFailed
 from bot.terminal.view import EDIT_KEY, View, keys_of
 from channels.terminal import DIM, marked, painted, prefixed, styled, visible, wrapped
 from core.texts import COMMANDS
@@ -125,6 +125,8 @@ def _is_key(card: Card, text: str) -> bool:
 logger = logging.getLogger(__name__)
 
 REFRESH_S = 0.5
+LONG_S = 2
+"""The time from which the line of state says how long a turn has run."""
 ROWS_KEPT_FREE = 8
 """Of the screen's rows, for the line editor, its menu and the line of state below."""
 GREETING = "Type a message and press Enter. Type /help for the commands."
@@ -143,6 +145,7 @@ class ChatTerminal:
         self._editing: Card | None = None
         self._interrupted = False
         self._draft = ""
+        self._began_s = 0.0
         self._history = WithholdingHistory(history)
         self._session: PromptSession[str] = PromptSession(
             message=self._message,
@@ -192,6 +195,8 @@ class ChatTerminal:
                 await self._print(lines)
             if isinstance(event, Asked):
                 self._keys.shown()
+            elif isinstance(event, Began):
+                self._began_s = asyncio.get_running_loop().time()
             self._session.app.invalidate()
 
     async def _print(self, lines: list[Line]) -> None:
@@ -328,7 +333,8 @@ class ChatTerminal:
             asked = "press a number:  " if view.card.menu else "waiting for your answer:  "
             return Line(asked) + view.choices(view.card)
         if view.running:
-            return Line("working…  Ctrl-C: stop")
+            took_s = int(asyncio.get_running_loop().time() - self._began_s)
+            return Line(f"working…{f' {took_s} s' if took_s >= LONG_S else ''}  Ctrl-C: stop")
         return styled(f"hubbub  ·  {self._where}  ·  /help  ·  Alt-Enter: new line  ·  Ctrl-D: exit", DIM)
 
 

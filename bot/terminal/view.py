@@ -9,6 +9,7 @@ from typing import assert_never
 from rich.text import Text as Line
 
 from bot.terminal.talk import (
+    OUTPUT_CHARS,
     Asked,
     Author,
     Began,
@@ -25,12 +26,15 @@ from bot.terminal.talk import (
     StepState,
     Wrote,
 )
-from channels.terminal import DIM, marked, prefixed, render, styled, wrapped
+from channels.terminal import DIM, TAB_COLUMNS, marked, prefixed, render, styled, visible, wrapped
 from channels.text.markdown import parse
+from core.events import Output
 from core.gates import Option
 
 WRITING_LIMIT_CHARS = 4_000
 """More is not shown of a reply before it is whole."""
+OUTPUT_LINES = 8
+"""Of a running call's output; its result may be longer."""
 KEYS = {
     Option.APPROVE: "a",
     Option.DENY: "d",
@@ -66,6 +70,7 @@ class View:
         self._failure = ""
         self._writing, self._written_chars = "", 0
         self._steps: dict[str, Stepped] = {}
+        self._outputs: dict[str, Output] = {}
 
     @property
     def card(self) -> Card | None:
@@ -87,6 +92,9 @@ class View:
                 return []
             case Stepped():
                 return self._stepped(event)
+            case Output(call_id):
+                self._outputs[call_id] = event.joined_to(self._outputs.get(call_id), OUTPUT_CHARS)
+                return []
             case Asked(card):
                 return self._asked(card, columns)
             case Settled():
@@ -108,6 +116,7 @@ class View:
                 self._failure = ""
                 self._writing, self._written_chars = "", 0
                 self._steps.clear()
+                self._outputs.clear()
             case Cut(reason):
                 self.trouble = reason
             case Resumed():
@@ -123,10 +132,22 @@ class View:
         lines: list[Line] = []
         if self._writing.strip():
             lines = render(parse(self._writing), columns)
-        lines += [_step_line("…", step) for step in self._steps.values()]
+        for call_id, step in self._steps.items():
+            lines += [_step_line("…", step), *self._printed(call_id, columns)]
         if self._failure:
             lines.append(styled(self._failure, DIM))
         return lines[-most:] if most > 0 else []
+
+    def _printed(self, call_id: str, columns: int | None) -> list[Line]:
+        """Return the last lines that a running call printed, each on one line of the screen."""
+        output = self._outputs.get(call_id)
+        lines: list[Line] = []
+        for text in [] if output is None else output.last_lines(OUTPUT_LINES):
+            line = marked(f"  {visible(text)}".expandtabs(TAB_COLUMNS), DIM)
+            if columns is not None:
+                line.truncate(columns, overflow="ellipsis")
+            lines.append(line)
+        return lines
 
     def _wrote(self, event: Wrote) -> None:
         if event.attempt < self._attempt:
@@ -168,6 +189,7 @@ class View:
                 self._steps.pop(step.call_id, None)
                 return []
             case StepState.ENDED:
+                self._outputs.pop(step.call_id, None)
                 begun = self._steps.pop(step.call_id, step)
                 detail = step.detail or begun.detail
                 shown = Stepped(step.call_id, step.tool, step.state, detail, step.outcome)

@@ -10,6 +10,7 @@ from core.events import (
     CandidateFailed,
     Failed,
     Finished,
+    Output,
     Rested,
     RunStarted,
     Step,
@@ -18,7 +19,7 @@ from core.events import (
     TurnEvent,
     Verbosity,
 )
-from core.messages import Address, Block, Markdown, Message, Plain
+from core.messages import Address, Block, Code, Markdown, Message, Plain
 from core.ports import Preview, Previews
 
 PREVIEW_AFTER_S = 1.0
@@ -28,6 +29,8 @@ PREVIEW_LIMIT_CHARS = 8_000
 platform."""
 MAX_LINES = 5
 """The limit on lines about steps and models; the newest are shown."""
+OUTPUT_LINES, OUTPUT_CHARS = 8, 800
+"""The limits on a running command's output; its end is shown."""
 
 
 class _Running:
@@ -41,6 +44,7 @@ class _Running:
         "channel",
         "chars",
         "lines",
+        "output",
         "pieces",
         "preview",
         "verbosity",
@@ -55,6 +59,7 @@ class _Running:
         self.chars = 0
         self.verbosity = Verbosity.OFF
         self.lines: list[str] = []
+        self.output: Output | None = None
         self.preview: Preview | None = None
 
     def add(self, delta: TextDelta) -> None:
@@ -70,11 +75,22 @@ class _Running:
         if self.verbosity is not Verbosity.OFF:
             self.lines = [*self.lines, line][-MAX_LINES:]
 
+    def printed(self, output: Output) -> None:
+        if self.verbosity is not Verbosity.OFF:
+            same = self.output is not None and self.output.call_id == output.call_id
+            self.output = output.joined_to(self.output if same else None, OUTPUT_CHARS)
+
+    def ended(self, call_id: str) -> None:
+        if self.output is not None and self.output.call_id == call_id:
+            self.output = None
+
     def said(self) -> Message | None:
         text = "".join(self.pieces)[:PREVIEW_LIMIT_CHARS]
         blocks: tuple[Block, ...] = (Markdown(text),) if text.strip() else ()
         if self.lines:
             blocks = (Plain("\n".join(self.lines)), *blocks)
+        if self.output is not None and (shown := self.output.last_lines(OUTPUT_LINES)):
+            blocks = (*blocks, Code("\n".join(shown)))
         return Message(blocks) if blocks else None
 
 
@@ -105,6 +121,10 @@ class TurnPreviews:
                 running.verbosity = event.verbosity
             case Step(_, tool, StepState.STARTED) if running is not None:
                 running.note(texts.STEP_LINE.format(tool=tool))
+            case Step(call_id) if running is not None:
+                running.ended(call_id)
+            case Output() if running is not None:
+                running.printed(event)
             case CandidateFailed() if running is not None:
                 running.note(texts.model_retry(event, running.verbosity))
             case Began(channel, address) if channel not in self._seen_live:

@@ -9,8 +9,10 @@ from playwright.async_api import Browser
 
 from tests.browser.chromium import Complaints, chromium, tab
 from tests.browser.console import Console
+from tests.browser.screens import ALL, SOME, Screens
 from tests.harness.process import STRANGER, HubProcess, running_hub
 from tests.harness.telegram_hub import OWNER, TOKEN
+from tests.plugins.profile import Profile
 from tests.simulators.telegram import TelegramSimulator
 
 
@@ -44,6 +46,12 @@ async def telegram() -> AsyncIterator[TelegramSimulator]:
         running.add_user(OWNER, first_name="Olivia")
         running.add_user(STRANGER, first_name="Stan")
         yield running
+
+
+@pytest.fixture
+def screens(profile: Profile) -> Screens:
+    """The screens that a page is looked at on."""
+    return profile.pick(test=SOME, proof=ALL)
 
 
 @pytest_asyncio.fixture(loop_scope="session")

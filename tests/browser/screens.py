@@ -1,11 +1,17 @@
 """Judges a page as it is drawn: does everything fit, can everybody use it."""
 
 import functools
+from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
 from playwright.async_api import Page
 
+Screens = Sequence[tuple[int, bool]]
+"""Widths, each dark or light."""
+HEIGHTS = {360: 740, 768: 1024, 1440: 900}
+ALL: Screens = tuple((width, dark) for width in HEIGHTS for dark in (False, True))
+SOME: Screens = ((360, False), (768, False), (1440, True))
 SERIOUS = frozenset({"serious", "critical"})
 
 MISFITS = """
@@ -86,9 +92,21 @@ async def misfits(page: Page) -> list[str]:
     return found
 
 
+async def on_screens(page: Page, screens: Screens) -> list[str]:
+    """Return misfits and barriers of a page as it stands, at widths that are dark or light. Empty is good."""
+    await page.emulate_media(reduced_motion="reduce")  # else colors are still changing
+    found: list[str] = []
+    for width, dark in screens:
+        await page.set_viewport_size({"width": width, "height": HEIGHTS[width]})
+        await page.emulate_media(color_scheme="dark" if dark else "light")
+        found += [f"{width}: {one}" for one in (*await misfits(page), *await barriers(page))]
+    return found
+
+
 async def barriers(page: Page) -> list[str]:
     """Serious and critical findings of axe-core. Empty is good."""
-    await page.evaluate(_axe())
+    if not await page.evaluate("() => 'axe' in window"):
+        await page.evaluate(_axe())
     result: dict[str, Any] = await page.evaluate(
         "() => window.axe.run(document, {resultTypes: ['violations']})"
     )

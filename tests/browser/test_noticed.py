@@ -1,13 +1,15 @@
 """What happens is noticed: answers, settled cards, unread conversations, toasts, notifications; and keys."""
 
 import asyncio
+import base64
 import re
 
 import pytest
-from playwright.async_api import Browser, Route, expect
+from playwright.async_api import Browser, FilePayload, Route, expect
 
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
+from tests.browser.screens import barriers
 from tests.harness.process import HubProcess
 
 pytestmark = [pytest.mark.chromium, pytest.mark.asyncio(loop_scope="session")]
@@ -132,6 +134,63 @@ async def test_what_happens_elsewhere_is_marked_until_it_is_looked_at(
     await page.get_by_role("button", name="Enable").click()
     await expect(page.locator(".toast").last).to_contain_text("Routine enabled.")
     await hub.api("DELETE", f"/routines/{made['id']}")
+    assert complaints.lines == []
+
+
+FORMULAS = r"""Euler: $e^{i\pi} + 1 = 0$, \(\int f(x)\,dx\) and
+
+\[
+  \begin{pmatrix} a_1 & b \\ \frac{c}{2} & d \end{pmatrix}
+\]
+
+It costs $5 or $6, `$x$` is code, and $\unheard{of}$ stays.
+"""
+
+
+async def test_formulas_of_an_answer_are_drawn_and_others_stay_as_written(
+    console: Console, complaints: Complaints
+) -> None:
+    await console.say_in_a_new_thread(f"say: {FORMULAS}")
+    answer = console.messages("assistant").last
+    await expect(answer.locator("math")).to_have_count(3)
+    await expect(answer.locator("math").nth(1)).to_have_text("∫f(x)dx")
+    await expect(answer.locator("math[display=block] mtr")).to_have_count(2)
+    await expect(answer.locator("math mfrac")).to_have_text("c2")
+    await expect(answer).to_contain_text("It costs $5 or $6, $x$ is code, and $\\unheard{of}$ stays.")
+    assert await barriers(console.page) == []
+    assert complaints.lines == []
+
+
+CODE = "In colors:\n\n```python\nfor n in [1]:  # count\n    print('n')\n```\n\nSee https://example.org/a."
+DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+async def test_messages_have_colors_links_pictures_and_can_be_copied_retried_and_branched(
+    console: Console, complaints: Complaints
+) -> None:
+    page = console.page
+    await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    await console.open("chat/new")
+    dot: FilePayload = {"name": "dot.png", "mimeType": "image/png", "buffer": base64.b64decode(DOT)}
+    await page.locator("input[type=file]").set_input_files(dot)
+    await console.files_are_there(1)
+    await expect(page.locator(".chip img")).to_have_js_property("naturalWidth", 1)
+    await console.say(CODE)
+    first = await console.in_a_thread()
+    asked, answers = console.messages("user"), console.messages("assistant")
+    for look, words in {"word": "for", "number": "1", "comment": "# count", "text": "'n'"}.items():
+        await expect(answers.locator(f".code-{look}").first).to_have_text(words)
+    await expect(answers.get_by_role("link")).to_have_attribute("href", "https://example.org/a")
+    await asked.get_by_label("Copy message").click()
+    await expect(asked.get_by_role("status")).to_have_text("Copied")
+    assert await page.evaluate("() => navigator.clipboard.readText()") == CODE
+    await answers.get_by_role("button", name="Answer the last message again").click()
+    await expect(answers).to_have_count(2)
+    await expect(answers.first).to_have_class(re.compile("undone"))
+    await page.get_by_label("Conversation menu").click()
+    await page.get_by_role("button", name="Branch").click()
+    await page.wait_for_url(lambda url: "#/chat/" in url and first not in url)
+    await expect(answers.locator(".code-word").first).to_be_visible()
     assert complaints.lines == []
 
 

@@ -1,6 +1,6 @@
 """Every page at every size, light and dark, with nothing, little and very much to show: judged by script."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -10,10 +10,9 @@ from playwright.async_api import Browser, expect
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
 from tests.browser.crowd import LONG_NAME, multiply, multiply_routines
-from tests.browser.screens import barriers, misfits
+from tests.browser.screens import HEIGHTS, Screens, barriers, misfits
 from tests.harness.process import STRANGER, HubProcess, running_hub
 from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN
-from tests.plugins.profile import Profile
 from tests.simulators.telegram import TelegramSimulator
 
 pytestmark = [
@@ -23,9 +22,6 @@ pytestmark = [
     pytest.mark.timeout(1800),
 ]
 
-HEIGHTS = {360: 740, 768: 1024, 1440: 900}
-ALL = tuple((width, dark) for width in HEIGHTS for dark in (False, True))
-SOME = ((360, False), (768, False), (1440, True))
 FORMATTED = "run: printf 'a b c\\n%.0s' $(seq 40)"
 CHINESE = "请帮我看看磁盘为什么满了，" * 12
 
@@ -128,7 +124,7 @@ async def look(
     hub: HubProcess,
     places: Mapping[str, str],
     complaints: Complaints,
-    screens: Sequence[tuple[int, bool]],
+    screens: Screens,
 ) -> None:
     """Judge each place on each screen (width, dark or light)."""
     wrong: list[str] = []
@@ -142,14 +138,8 @@ async def look(
     assert complaints.lines == []
 
 
-@pytest.fixture
-def screens(profile: Profile) -> Sequence[tuple[int, bool]]:
-    """Which screens are looked at."""
-    return profile.pick(test=SOME, proof=ALL)
-
-
 async def test_with_nothing_to_show(
-    browser: Browser, tmp_path: Path, complaints: Complaints, screens: Sequence[tuple[int, bool]]
+    browser: Browser, tmp_path: Path, complaints: Complaints, screens: Screens
 ) -> None:
     async with running_hub(tmp_path) as hub:
         await look(browser, hub, EVERYWHERE, complaints, screens)
@@ -160,7 +150,7 @@ async def test_with_ordinary_and_with_very_much_to_show(
     tmp_path: Path,
     telegram: TelegramSimulator,
     complaints: Complaints,
-    screens: Sequence[tuple[int, bool]],
+    screens: Screens,
 ) -> None:
     async with running_hub(tmp_path, telegram=telegram) as hub:
         async with tab(browser, complaints) as page:

@@ -210,6 +210,44 @@ async def test_an_approval_in_the_middle_stands_alone_and_the_answer_below_it(tm
         assert second == SHOWN
 
 
+PRINTS = (
+    ": > begun; printf '<b>%s</b>\\n' $((6 * 7)); printf ghp_; printf 'a%.0s' $(seq 36); echo;"
+    " while [ ! -e go ]; do sleep 0.05; done; echo three"
+)
+
+
+@pytest.mark.parametrize("verbosity", ["off", "on"])
+async def test_what_a_running_command_prints_is_shown_where_steps_are(tmp_path: Path, verbosity: str) -> None:
+    """Without secrets, and gone with the answer."""
+    extra = "[approvals]\ntool_timeouts = { shell = 600 }"
+    async with open_hub(tmp_path, speed=SPEED, extra=extra) as house:
+        command = {"command": PRINTS, "timeout_s": 600}
+
+        def reply(prompt: Prompt) -> Reply:
+            return Reply("Done.") if prompt.tool_results else Reply(calls=(ToolCall("shell", command),))
+
+        house.model.rule("run it", reply, on="any")
+        for said, count in (("hello", 1), (f"/verbose {verbosity}", 2)):
+            house.telegram.user_sends_text(OWNER, said)
+            await house.telegram.wait_bot_messages(OWNER, count)
+        house.telegram.user_sends_text(OWNER, "run it")
+        await house.pressed(OWNER, await house.card(OWNER), 0)
+        async with asyncio.timeout(LIMIT_S):
+            while not (house.workspace / "begun").exists():  # noqa: ASYNC110 - a file tells nobody that it is made
+                await asyncio.sleep(0.02)
+        typed = len(requests(house, "sendChatAction"))
+        await house.telegram.wait_requests("sendChatAction", typed + 1, chat_id=OWNER)
+        if verbosity == "on":
+            await house.telegram.wait_text(OWNER, "<b>42</b>\n[REDACTED]", timeout_s=LIMIT_S)
+        (house.workspace / "go").touch()
+        await house.telegram.wait_text(OWNER, "Done.", timeout_s=LIMIT_S)
+        await house.settled_sends()
+        assert house.says(OWNER)[-1] == "Done."
+        shown = "\n".join(one.params["text"] for one in requests(house, "sendMessage", "editMessageText"))
+        assert ("<b>42</b>" in shown) == (verbosity == "on")
+        assert "aaaa" not in shown
+
+
 async def test_two_chats_do_not_wait_for_each_other(tmp_path: Path) -> None:
     async with open_hub(tmp_path, speed=SPEED) as house:
         house.telegram.add_user(BEN, first_name="Ben")

@@ -5,6 +5,7 @@ import { highlighted } from "./highlight.js";
 import { linked } from "./linked.js";
 
 const COPIED_MS = 1500;
+const HAS_FORMULA = /\$[^$]+\$|\\[([]/;
 const STYLES = { bold: "strong", italic: "em", strike: "s", code: "code" };
 
 /** @param {Span[]} spans */
@@ -32,8 +33,12 @@ export function plainView(text) {
 }
 
 /** What was said: formatted where the hub formatted it. @param {{blocks?: any[], text?: string}} said */
-export function saidView(said) {
-  return said.blocks?.length ? blocksView(said.blocks) : plainView(said.text ?? "");
+export function saidView({ blocks, text = "" }) {
+  if (!blocks?.length) return plainView(text);
+  const view = blocksView(blocks);
+  // Until what draws formulas is there, they are read as they were written.
+  if (HAS_FORMULA.test(text)) import("./math.js").then(({ drawFormulas }) => drawFormulas(view, text), () => {});
+  return view;
 }
 
 /** @param {any} block @returns {Node} */

@@ -250,7 +250,7 @@ export class ConversationView {
   /** @param {string} text */
   async #command(text) {
     try {
-      await retried((key) => api.send({ text, thread_id: this.id, client_key: key }));
+      this.#follow(await retried((key) => api.send({ text, thread_id: this.id, client_key: key })));
     } catch (error) {
       complain(error);
     }
@@ -274,8 +274,13 @@ export class ConversationView {
       throw error;
     });
     shown?.taken(sent?.outcome === "waiting");
-    if (this.#closed) return; // somebody who went elsewhere meanwhile stays there
-    if (sent?.thread_id && sent.thread_id !== this.id) this.context.navigate(`#/chat/${sent.thread_id}`);
+    this.#follow(sent);
+  }
+
+  /** Goes where it is answered, such as a branch. Who went elsewhere meanwhile stays there. @param {any} sent */
+  #follow(sent) {
+    if (this.#closed || !sent?.thread_id || sent.thread_id === this.id) return;
+    this.context.navigate(`#/chat/${sent.thread_id}`);
   }
 
   /** @param {string} menuId @param {number} choice */

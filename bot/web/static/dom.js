@@ -2,6 +2,8 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const SAFE_LINK = new Set(["http:", "https:", "mailto:"]);
+/** What the page made itself, for downloads. */
+const OWN_LINK = "blob:";
 
 /** Line drawings on a 24 × 24 field. */
 const ICONS = {
@@ -62,13 +64,33 @@ function setProp(node, name, value) {
   else if (name === "on")
     for (const [type, handler] of Object.entries(value)) node.addEventListener(type, handler);
   else if (name === "data") Object.assign(node.dataset, value);
+  else if (name === "href" && !isLink(value)) return;
   else node.setAttribute(name, value === true ? "" : String(value));
+}
+
+/** Whether following it runs nothing here. @param {string} href */
+function isLink(href) {
+  try {
+    const { protocol } = new URL(href, location.href);
+    return protocol === OWN_LINK || SAFE_LINK.has(protocol);
+  } catch {
+    return false;
+  }
 }
 
 /** A part of a drawing. @param {string} tag @param {Object<string, any>} attributes */
 export function shape(tag, attributes) {
   const node = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
+  return node;
+}
+
+/** A part of a formula. @param {string} tag @param {Object<string, string>} attributes @param {...(Node | string)} children
+ * @returns {Element} */
+export function mathNode(tag, attributes, ...children) {
+  const node = document.createElementNS("http://www.w3.org/1998/Math/MathML", tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  node.append(...children);
   return node;
 }
 

@@ -78,22 +78,27 @@ function menuView({ menu_id: id, labels, first, reply }, onPress, onReply) {
 const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 const MAX_PICTURE_BYTES = 2 * 1024 * 1024;
 
-/** A picture in small in the place of the drawing, once it is in sight. @param {FileInfo} file */
+/** A picture in small, of the few types that are drawn; a drawing of a file for any other. @param {Blob} content */
+export function pictureView(content) {
+  if (!PICTURES.has(content.type) || content.size > MAX_PICTURE_BYTES) return icon("file");
+  const picture = h("img", { class: "thumbnail", alt: "", src: URL.createObjectURL(content) });
+  picture.addEventListener("load", () => URL.revokeObjectURL(picture.src), { once: true });
+  picture.addEventListener("error", () => picture.replaceWith(icon("file")), { once: true });
+  return picture;
+}
+
+/** A picture in the place of the drawing, once it is in sight. @param {FileInfo} file */
 function thumbnail(file) {
   const url = file.url ?? "";
   const shown = url.startsWith("/api/") && PICTURES.has(file.media_type);
   if (!shown || (file.size_bytes ?? Infinity) > MAX_PICTURE_BYTES) return icon("file");
-  const picture = h("img", { class: "thumbnail", alt: "" });
+  const picture = h("span", { class: "thumbnail" });
   const seen = new IntersectionObserver(async ([entry]) => {
     if (!entry.isIntersecting) return;
     seen.disconnect();
     const content = await fetchFile(url).catch(() => null);
-    if (!content) return picture.replaceWith(icon("file"));
-    // The hub sends files as mere bytes; only these few types are drawn.
-    picture.src = URL.createObjectURL(new Blob([content], { type: file.media_type }));
-    picture.addEventListener("load", () => URL.revokeObjectURL(picture.src), { once: true });
-    picture.addEventListener("error", () => picture.replaceWith(icon("file")), { once: true });
-    return undefined;
+    // The hub sends files as mere bytes.
+    picture.replaceWith(content ? pictureView(new Blob([content], { type: file.media_type })) : icon("file"));
   });
   seen.observe(picture);
   return picture;

@@ -1,8 +1,9 @@
 /** Files on their way to the hub, as chips above the message they belong to. */
 
 import * as api from "./api.js";
-import { announce, h, icon, iconButton } from "./dom.js";
+import { announce, h, iconButton } from "./dom.js";
 import { size } from "./format.js";
+import { pictureView } from "./message_view.js";
 import { toast } from "./toasts.js";
 
 /** The hub takes no larger ones. */
@@ -62,7 +63,7 @@ export class Uploads {
     const chip = h(
       "li",
       { class: "chip", "aria-busy": "true" },
-      icon("file"),
+      pictureView(file),
       h("span", { class: "name", title: file.name }, file.name),
       state,
       remove,

@@ -72,6 +72,9 @@ async def test_a_newcomers_day_in_a_terminal(tmp_path: Path, capsys: pytest.Capt
         invited = await hubbub(tmp_path, "users", "invite", "Mia")
         assert "/login#code=" in invited.out, invited.err
         took["member"] = (1, time.monotonic() - began)
+        shown = r"^  begun\s*$"
+        await part("live output", 2, "run: echo begun; sleep 600", "command: echo begun", "a", shown)
+        await part("stop", 1, "/stop", r"^Stopped\.")
         paused = "All tools are paused"
         await part("pause", 2, "/pause", paused, "/unpause", "Tools can run again")
         await screen.press("C-d")

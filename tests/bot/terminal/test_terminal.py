@@ -261,7 +261,8 @@ async def test_a_card_that_settled_elsewhere_takes_no_key() -> None:
 async def test_ctrl_c_stops_what_runs_and_the_second_one_leaves() -> None:
     async with seat() as at:
         at.talk.put(Began())
-        await at.reads("working…")
+        await at.reads("working…  Ctrl-C")
+        await at.reads("working… 2 s  Ctrl-C")
         at.types("\x03")
         await at.talk.did("/stop")
         await at.reads("Ctrl-C again")

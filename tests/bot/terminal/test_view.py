@@ -21,6 +21,7 @@ from bot.terminal.view import View, keys_of
 from channels.terminal import painted
 from channels.text.blocks import Paragraph, Text
 from channels.text.markdown import parse
+from core.events import Output
 
 APPROVAL = Card(
     "k3f9a7mzq2",
@@ -78,6 +79,18 @@ def test_each_step_is_one_line() -> None:
     assert stays(view, Stepped("d", "http", StepState.ENDED, "x" * 500, "error")) == (
         f"✗ http {'x' * 99}… error\n"
     )
+    assert changes(view) == ""
+
+
+def test_what_a_running_call_prints_is_below_it_until_it_has_ended() -> None:
+    view = View()
+    stays(view, Stepped("c", "shell", StepState.STARTED, "make"), Output("c", 0, "one\n\n\x1b[31m  two\n"))
+    assert changes(view) == "… shell make\n  one\n  [31m  two\n"
+    stays(view, Output("c", 0, "one\n"), Output("c", 16, f"three\n{'x' * 99}\n"))
+    assert changes(view) == f"… shell make\n  one\n  [31m  two\n  three\n  {'x' * 57}…\n"
+    stays(view, Output("c", 9_000, "".join(f"{number}\n" for number in range(20))))
+    assert changes(view) == "… shell make\n" + "".join(f"  {number}\n" for number in range(12, 20))
+    assert stays(view, Stepped("c", "shell", StepState.ENDED, "make")) == "✓ shell make\n"
     assert changes(view) == ""
 
 
