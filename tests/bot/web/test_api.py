@@ -367,7 +367,9 @@ async def test_a_channel_is_not_added_without_its_tokens_twice_or_unreached(hous
     token["token"] = DISCORD_TOKEN
     unreached = {"platform": "discord", "tokens": token, "api_base_url": "http://127.0.0.1:9"}
     status, page = await api.ask("POST", "/api/channels", unreached)
-    assert status == 200, page
-    assert (page["added"], [one["health"] for one in page["findings"]]) == (False, ["broken"])
+    assert (status, page["added"]) == (200, False), page
+    assert (await api.resolve(page["gate_id"], "approve"))[0] == 200
+    (tried,) = (await api.until("/api/audit?kind=settings", lambda page: bool(page["records"])))["records"]
+    assert "channel discord: " in tried["detail"]["refused"]
     assert (house.directory / "hubbub.toml").read_text() == before
     assert await house.app.store.secrets.secrets() == []
