@@ -245,3 +245,18 @@ async def test_an_unsent_message_keeps_its_files(console: Console, complaints: C
     await expect(console.messages("user").first).to_contain_text("kept.txt")
     await expect(page.locator(".chip")).to_have_count(0)
     assert complaints.but("ERR_INTERNET_DISCONNECTED", "Failed to load resource") == []
+
+
+async def test_decisions_are_plotted_by_day(console: Console, complaints: Complaints) -> None:
+    for label in ("Approve", "Deny", "Approve"):
+        await console.say_in_a_new_thread(f"run: touch {label}")
+        await console.decide(label)
+        await expect(console.outcome()).to_be_visible()
+    for place, days in (("home", 14), ("approvals/history", 30)):
+        await console.open(place)
+        words = f"Decisions of the last {days} days: 2 approved, 1 not approved"
+        plot = console.page.get_by_role("img", name=words)
+        await expect(plot.locator(".bar.good")).to_have_count(1)
+        await expect(plot.locator(".bar.bad")).to_have_count(1)
+        assert await misfits(console.page) + await barriers(console.page) == []
+    assert complaints.lines == []

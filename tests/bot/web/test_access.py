@@ -180,6 +180,7 @@ served gone   who    DELETE /api/routines/{id}
 served gone   who    DELETE /api/threads/{id}
 served served served GET /
 served served who    GET /api/approvals
+served served who    GET /api/approvals/decisions
 served no     who    GET /api/audit
 served no     who    GET /api/audit/export
 served no     who    GET /api/audit/state

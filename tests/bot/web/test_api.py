@@ -373,3 +373,15 @@ async def test_a_channel_is_not_added_without_its_tokens_twice_or_unreached(hous
     assert "channel discord: " in tried["detail"]["refused"]
     assert (house.directory / "hubbub.toml").read_text() == before
     assert await house.app.store.secrets.secrets() == []
+
+
+async def test_decisions_are_counted_by_the_hour_and_for_whom_they_concern(house: Hub, api: Client) -> None:
+    for action in ("deny", "approve"):
+        house.telegram.user_sends_text(OWNER, ECHO)
+        await house.card(OWNER)
+        (asked,) = (await api.get("/api/approvals"))["approvals"]
+        assert (await api.resolve(asked["gate_id"], action))[0] == 200
+    found = await api.get("/api/approvals/decisions?days=1")
+    assert [sum(one[name] for one in found) for name in ("approved", "refused")] == [1, 1]
+    assert all(0 <= house.clock.now() - one["at"] < 2 * 3600 * 1_000_000 for one in found)
+    assert await (await api.member("Mia")).get("/api/approvals/decisions") == []

@@ -4,13 +4,14 @@ import * as api from "../api.js";
 import { approvalCard } from "../approval_card.js";
 import { codeView } from "../blocks.js";
 import { button, confirmButton, h, icon, roving, settled } from "../dom.js";
-import { failure, loading, note, timeView } from "../parts.js";
+import { decisionsPlot, failure, loading, note, timeView } from "../parts.js";
 import { link } from "../router.js";
 import { complain, toast } from "../toasts.js";
 
 const PAGE = 50;
 const TABS = ["", "history", "grants"];
 const HINTS_MS = 150;
+const DAYS = 30;
 const TYPING_MS = 200;
 const OUTCOMES = [
   ["", "Every outcome"],
@@ -33,6 +34,7 @@ class ApprovalsPage {
     this.list = h("div", { class: "cards" });
     this.note = note();
     this.search = this.#makeSearch();
+    this.plot = h("div", {});
     this.older = button("Show older", () => this.#load(true), { hidden: true });
     this.tabs = [tab("Pending", "approvals", ""), tab("History", "approvals", "history"), tab("Grants", "approvals", "grants")];
     this.element = h(
@@ -44,6 +46,7 @@ class ApprovalsPage {
         h("h1", { tabindex: "-1" }, "Approvals"),
         h("nav", { class: "tabs", "aria-label": "Approvals" }, ...this.tabs),
       ),
+      this.plot,
       this.search,
       this.note,
       this.list,
@@ -89,6 +92,8 @@ class ApprovalsPage {
       else one.removeAttribute("aria-current");
     });
     this.search.hidden = this.#tab !== "history";
+    this.plot.hidden = this.search.hidden;
+    if (!this.plot.hidden) api.decisions(DAYS).then((hours) => this.plot.replaceChildren(...decisionsPlot(hours, DAYS)), complain);
     this.#clear();
     this.#load(false);
   }
