@@ -10,6 +10,7 @@ from playwright.async_api import Browser, expect
 
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console, press
+from tests.browser.screens import barriers, misfits
 from tests.harness.process import STRANGER, HubProcess, running_hub
 from tests.harness.telegram_hub import LIMIT_S, OWNER
 from tests.simulators.telegram import TelegramSimulator
@@ -259,4 +260,17 @@ async def test_decisions_are_plotted_by_day(console: Console, complaints: Compla
         await expect(plot.locator(".bar.good")).to_have_count(1)
         await expect(plot.locator(".bar.bad")).to_have_count(1)
         assert await misfits(console.page) + await barriers(console.page) == []
+    assert complaints.lines == []
+
+
+async def test_a_preset_is_tried_on_past_calls(console: Console, complaints: Complaints) -> None:
+    page = console.page
+    await console.say_in_a_new_thread("run: date")
+    await console.decide("Approve")
+    await console.open("approvals")
+    await page.get_by_role("link", name="What if").click()
+    await expect(page.get_by_text("0 of 1 past calls would be decided differently.")).to_be_visible()
+    await page.get_by_label("Approval preset").select_option("auto")
+    await expect(page.get_by_text("of 1 past calls would be decided differently.")).to_be_visible()
+    assert await misfits(page) + await barriers(page) == []
     assert complaints.lines == []

@@ -110,6 +110,11 @@ export const send = (message) => change("/chat/send", message);
 export const press = (press) => change("/chat/press", press);
 
 /** @param {{state: "pending" | "decided", query?: string, outcome?: string, before?: string, limit?: number}} query */
+/** @typedef {{judged: number, left_out: number, otherwise: {at: number, thread_id: string, user: string, tool: string,
+ *   was: string, now: string, reason: string}[]}} DryRun */
+
+/** @param {string} preset "" for the configured one @returns {Promise<DryRun>} */
+export const dryRun = (preset) => ask(withQuery("/policy/test", { preset }));
 /** @param {number} days @returns {Promise<{at: number, approved: number, refused: number}[]>} */
 export const decisions = (days) => ask(withQuery("/approvals/decisions", { days }));
 export const approvals = (query) => ask(withQuery("/approvals", query));

@@ -204,6 +204,7 @@ served served who    GET /api/memory
 served served who    GET /api/openapi.json
 served no     who    GET /api/pairing
 served no     who    GET /api/permissions
+served no     who    GET /api/policy/test
 served served who    GET /api/routine-calendar
 served served who    GET /api/routines
 served gone   who    GET /api/routines/{id}
