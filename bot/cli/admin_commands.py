@@ -127,6 +127,18 @@ def users_timezone(
 _User = Annotated[str, typer.Argument(metavar="USER", help="The user's ID; see `users list`.")]
 
 
+@users_commands.command("role")
+def users_role(
+    user: _User,
+    role: Annotated[str, typer.Argument(metavar="ROLE", help="member or guest.")],
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a guest a member, or a member a guest. The configuration names the owner."""
+    body = {"user_id": user, "role": role.strip().lower()}
+    finish(lambda: api.change(config, "/users/role", body, as_json=as_json))
+
+
 @users_commands.command("model")
 def users_model(
     user: _User,

@@ -16,23 +16,24 @@ from bot.cli.show import asked
 from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded, load
 from bot.config.policy import read_policy
-from bot.operator.exports import audit_state, noted_heads, record_page, verified_in
+from bot.operator.exports import (
+    audit_state,
+    dry_run,
+    judging_pipeline,
+    noted_heads,
+    record_page,
+    verified_in,
+)
 from bot.operator.unattended_views import ExpectedView
-from bot.tools import build_effective_policy, build_tools, workspace_of
 from core.audit.linker import HEADS_NAME, Head
 from core.audit.verification import Verified, as_lines
 from core.audit_chain import AuditKind
-from core.clock import SystemClock
 from core.gates import ConsentSettings, GrantScope
 from core.lazy_dataclass import dataclass
 from core.runs.refusals import Outlook, scope_of_job
-from core.safety.fencing import ResultLimits
 from core.store.rows import AuditRow, InboundRow
 from core.store.sql.audit import AuditSnapshot
-from core.store.sql.past_calls import PastCall, Was
-from core.store.sqlite.offline import audit_in, past_calls_in
-from core.tools.pipeline import CallPipeline, NeedsPerson, PipelineSettings, PutsQuestion, Ready, Refused
-from core.transcript import ResultStatus
+from core.store.sqlite.offline import audit_in
 from core.users import Principal, Role
 
 
@@ -169,41 +170,22 @@ def _told(event: InboundRow) -> str:
 
 # `hubbub policy test`: the calls of the past, judged by the rules as they are now.
 
-NOT_HERE = "can't be decided"
-"""The tool is gone, or takes other arguments by now."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedDecision:
-    """A call that would be decided otherwise. `was`, `now`: runs, asks or refused; `now` may be NOT_HERE."""
-
-    at: int
-    call_id: str
-    thread_id: str
-    user: str
-    tool: str
-    was: str
-    now: str
-    reason: str
-
 
 def test(path: Path | None, policy: Path | None, limit: int, *, as_json: bool) -> None:
     """Judge them, and list what would be decided otherwise."""
     loaded = _with_policy(load(path, secrets=False), policy)
-    database = existing_database(loaded.database)
-    calls, left_out = past_calls_in(database, limit, SystemClock())
-    pipeline = _pipeline(loaded)
-    differ = [found for call in calls if (found := _otherwise(pipeline, call)) is not None]
+    existing_database(loaded.database)
+    found = dry_run(loaded, limit)
+    differ = found.otherwise
     if as_json:
-        page = {"judged": len(calls), "left_out": left_out}
-        print_json({**page, "otherwise": [asdict(one) for one in differ]})
+        print_json(asdict(found))
         return
     if differ:
         columns = ("when (UTC)", whole("call"), "user", "tool", "was", "would be", "because")
         rows = ((when(o.at), o.call_id, o.user, o.tool, o.was, o.now, o.reason) for o in differ)
         print_table(columns, rows)
-    besides = f" {left_out} calls were not decided by a rule." if left_out else ""
-    typer.echo(f"{len(differ)} of {len(calls)} calls would be decided differently.{besides}")
+    besides = f" {found.left_out} calls were not decided by a rule." if found.left_out else ""
+    typer.echo(f"{len(differ)} of {found.judged} calls would be decided differently.{besides}")
 
 
 def expect(
@@ -212,7 +194,7 @@ def expect(
     """Tell what a job of the owner's with those tools would be refused. Nothing runs."""
     loaded = _with_policy(load(path, secrets=False), policy)
     owner = Principal(loaded.config.hub.owner, Role.OWNER, loaded.config.hub.owner)
-    pipeline = _pipeline(loaded)
+    pipeline = judging_pipeline(loaded)
     named = [name.strip() for name in tools.split(",") if name.strip()]
     standing = ConsentSettings()
     if loaded.database.exists():
@@ -235,40 +217,3 @@ def _with_policy(loaded: Loaded, policy: Path | None) -> Loaded:
         raise CommandFailed(printable(f"{file} {why}"), USAGE)
     changed = config.policy.model_copy(update={"file": file})
     return replace(loaded, config=config.model_copy(update={"policy": changed}))
-
-
-def _pipeline(loaded: Loaded) -> CallPipeline:
-    """Build a pipeline that judges calls and never runs them."""
-    config = loaded.config
-    settings = PipelineSettings(
-        effective_policy=build_effective_policy(config),
-        binding_key=b"",
-        workspace=workspace_of(loaded),
-        tool_timeout_s=config.approvals.tool_timeout_s,
-        result_limits=ResultLimits(),
-    )
-    clock = SystemClock()
-    return CallPipeline(build_tools(loaded, None, clock), settings, clock)
-
-
-def _otherwise(pipeline: CallPipeline, past: PastCall) -> ChangedDecision | None:
-    now, reason = _judged(pipeline, past)
-    if now == past.was:
-        return None
-    call = past.call
-    return ChangedDecision(
-        past.at, call.call_id, past.thread_id, past.principal.user_id, call.tool, past.was, now, reason
-    )
-
-
-def _judged(pipeline: CallPipeline, past: PastCall) -> Sequence[str]:
-    """Return the decision on a past call under today's rules, with its reason."""
-    prepared = pipeline.prepare(past.call, past.principal, past.thread_id, past.standing)
-    match prepared:
-        case Ready() | PutsQuestion():
-            return Was.RUNS.value, ""
-        case NeedsPerson(ask=ask):
-            return Was.ASKS.value, ask.reason
-        case Refused(result):
-            refused = result.status is ResultStatus.DENIED
-            return (Was.REFUSED.value if refused else NOT_HERE), result.text

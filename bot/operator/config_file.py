@@ -6,10 +6,10 @@ import hashlib
 import json
 import logging
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bot.config.document import Document, KeyPath, apply_overrides
 from bot.config.edits import (
@@ -44,6 +44,7 @@ from core.errors import NobodyToTell
 from core.gates import Gate, GateKind, Option, Options, VoteRule
 from core.ids import Ids
 from core.lazy_dataclass import dataclass
+from core.lazy_module import LazyModule
 from core.messages import Message, plain
 from core.people.notices import Notices, ToPerson
 from core.store.feed import Changes
@@ -51,6 +52,11 @@ from core.store.port import Store
 from core.store.settings_port import SettingsChange
 from core.store.units import patiently
 from core.tools.prepared import as_seen
+
+if TYPE_CHECKING:
+    from bot.ops import probes
+else:
+    probes = LazyModule("bot.ops.probes")
 
 logger = logging.getLogger(__name__)
 
@@ -62,12 +68,17 @@ _PRESETS = tuple(Preset)
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """A change of the file: keys, such as `approvals.preset` and `models.1.name` (null removes one), or else
-    the model to make the default or to remove, or else the undo of the last change."""
+    the model to make the default or to remove, or the undo of the last change, or a channel and its `values`.
+
+    `secrets`: stored for this change; they are deleted if it is not made."""
 
     changes: Mapping[str, Written] = field(default_factory=dict[str, Written])
     default_model: int | None = None
     remove_model: int | None = None
     undo: bool = False
+    channel: str = ""
+    values: Mapping[str, str] = field(default_factory=dict[str, str])
+    secrets: Sequence[str] = ()
 
 
 class SettingsFile:
@@ -144,15 +155,24 @@ class SettingsFile:
         """Write a change, or ask for its approval if it loosens consent. `version`: of the text that the
         person has seen."""
         async with self._one_at_a_time:
-            if await self._store.gates.settings_changes():
-                raise AdminError("refused", "another change waits for approval; decide it first")
+            await self.require_none_waiting()
             before, after, old, new = await self._edit(version, wanted)
-            reasons = [*_loosened(old, new), *_keys_sent(before, after)]
-            if reasons:
-                await self._ask(before, after, wanted, reasons)
-            else:
-                await self._write(before, after, new)
+            await self._write_or_ask(before, after, wanted, new, _loosened(old, new))
         return await self.view()
+
+    async def _write_or_ask(
+        self, before: str, after: str, wanted: Wanted, new: Config, loosened: Iterable[str] = ()
+    ) -> None:
+        reasons = [*loosened, *_keys_sent(before, after)]
+        if reasons:
+            await self._ask(before, after, wanted, reasons)
+        else:
+            await self._write(before, after, new)
+
+    async def require_none_waiting(self) -> None:
+        """Refuse another change while one waits: an approval is bound to the whole file."""
+        if await self._store.gates.settings_changes():
+            raise AdminError("refused", "another change waits for approval; decide it first")
 
     async def written(self, version: str, wanted: Wanted) -> tuple[Config, Sequence[str]]:
         """Return the configuration as a change would have it, and where it would send keys to for the first
@@ -160,14 +180,19 @@ class SettingsFile:
         before, after, _, new = await self._edit(version, wanted)
         return new, [*_keys_sent(before, after)]
 
-    async def add(self, values: Mapping[KeyPath, Value | None]) -> SettingsFileView:
-        """Add keys that no request names by itself, such as those of a new channel."""
+    async def add_channel(
+        self, name: str, values: Mapping[str, str], secrets: Sequence[str]
+    ) -> SettingsFileView:
+        """Add a channel, or ask for approval if its tokens go to another server than the platform's.
+        `secrets`: names in the vault, stored for it; deleted if the approval is not given."""
+        wanted = Wanted(channel=name, values=values, secrets=secrets)
         async with self._one_at_a_time:
+            await self.require_none_waiting()
             before = await self._text()
-            after = self._with(before, values)
+            after = self._edited(before, wanted)
             new = await self._judged(after)
             self._require_free(before, _keys_changed(before, after))
-            await self._write(before, after, new)
+            await self._write_or_ask(before, after, wanted, new)
         return await self.view()
 
     async def with_values(self, values: Mapping[KeyPath, Value | None]) -> Config:
@@ -198,6 +223,9 @@ class SettingsFile:
                 return moved_first(text, "models", wanted.default_model)
             if wanted.remove_model is not None:
                 return removed_entry(text, "models", wanted.remove_model)
+            if wanted.channel:
+                at = ("channels", wanted.channel)
+                return edited(text, {(*at, key): value for key, value in wanted.values.items()})
             return edited(text, {writable(key, value): value for key, value in wanted.changes.items()})
         except EditRefused as error:
             raise AdminError("refused", str(error)) from error
@@ -280,10 +308,17 @@ class SettingsFile:
             return
         if _digest(text) != change.before:
             raise AdminError("refused", "the file was changed since it was shown; make the change again")
-        after = self._edited(text, Wanted(**json.loads(change.wanted)))
+        wanted = Wanted(**json.loads(change.wanted))
+        after = self._edited(text, wanted)
         if _digest(after) != change.after:
             raise AdminError("refused", "it would not make the file that was approved; make it again")
-        await self._write(text, after, await self._judged(after), change.id)
+        new = await self._judged(after)
+        if wanted.channel:
+            # Its tokens go to this address for the first time here.
+            for one in await probes.channel_trial(new, wanted.channel):
+                if one.health is probes.Health.BROKEN:
+                    raise AdminError("refused", f"channel {wanted.channel}: {one.message}")
+        await self._write(text, after, new, change.id)
 
     async def _write(self, before: str, after: str, new: Config, gate_id: str | None = None) -> None:
         # Recorded first: there is no change without a record.
@@ -394,6 +429,10 @@ def _loosened(old: Config, new: Config) -> Iterator[str]:
 def _keys_sent(before: str, after: str) -> Iterator[str]:
     """Yield which keys a change would send to where they were not sent before."""
     old, new = tomllib.loads(before), tomllib.loads(after)
+    for name, channel in new.get("channels", {}).items():
+        known_as, server = old.get("channels", {}).get(name), channel.get("api_base_url")
+        if server and channel != known_as:
+            yield as_seen(f"The tokens of the channel {name} will be sent to {server}.")
     known = [_credentials(entry) for entry in old.get("models", [])]
     for entry in new.get("models", []):
         keys = [key for name in ("api_key", "api_keys") if (key := entry.get(name))]

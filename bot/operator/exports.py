@@ -6,26 +6,40 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from bot.config.keys import VaultKeyRing
-from bot.runtime import AdminError, StartError
+from bot.config.load import Loaded
+from bot.runtime import AdminError, ConfigError, StartError
 from bot.views import Conversations, ConversationView, EntryView, conversation
 from core.audit.linker import HEADS_NAME, Head, HeadFile
 from core.audit.verification import Verified
 from core.audit.verification import verify as look_at
 from core.audit_chain import AuditKind, ChainKey
-from core.clock import SECOND_US
+from core.clock import SECOND_US, SystemClock
 from core.errors import VaultError
 from core.lazy_dataclass import dataclass
+from core.lazy_module import LazyModule
 from core.store.port import Store
 from core.store.rows import AuditRow
 from core.store.sql.audit import PAGE_ROWS, AuditSnapshot
+from core.store.sql.past_calls import PastCall, Was
 from core.store.sqlite.maintenance import back_up
-from core.store.sqlite.offline import audit_in
+from core.store.sqlite.offline import audit_in, past_calls_in
+from core.transcript import ResultStatus
+
+if TYPE_CHECKING:
+    from bot import tools
+    from core.safety import fencing
+    from core.tools import pipeline as pipelines
+    from core.tools.pipeline import CallPipeline
+else:  # listings and exports need none of it
+    tools = LazyModule("bot.tools")
+    fencing = LazyModule("core.safety.fencing")
+    pipelines = LazyModule("core.tools.pipeline")
 
 T = TypeVar("T")
 
@@ -299,3 +313,91 @@ def _keys(ring: VaultKeyRing, audit: AuditSnapshot) -> Mapping[str, ChainKey]:
         except (VaultError, ValueError):
             continue  # records sealed with it are reported, each with its key
     return {key.id: key for key in map(ChainKey.of, masters)}
+
+
+# Past calls, judged by the rules as they are now or as a preset would make them.
+
+NOT_HERE = "can't be decided"
+"""The tool is gone, or takes other arguments by now."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedDecision:
+    """A call that would be decided otherwise. `was`, `now`: runs, asks or refused; `now` may be NOT_HERE."""
+
+    at: int
+    call_id: str
+    thread_id: str
+    user: str
+    tool: str
+    was: str
+    now: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What would have been asked. `judged`: past calls; `left_out`: those that no rule decided."""
+
+    judged: int
+    left_out: int
+    otherwise: Sequence[ChangedDecision]
+
+
+def dry_run(loaded: Loaded, limit: int, preset: str | None = None) -> DryRun:
+    """Judge the newest past calls by the rules of today. Nothing runs, and nothing is changed.
+
+    `preset`: the approval preset in the place of the configured one."""
+    if preset is not None:
+        approvals = loaded.config.approvals.model_copy(update={"preset": preset})
+        config = loaded.config.model_copy(update={"approvals": approvals})
+        loaded = replace(loaded, config=config)
+    calls, left_out = past_calls_in(loaded.database, limit, SystemClock())
+    pipeline = judging_pipeline(loaded)
+    differ = [found for call in calls if (found := _otherwise(pipeline, call)) is not None]
+    return DryRun(len(calls), left_out, differ)
+
+
+def dry_run_now(loaded: Loaded, limit: int, preset: str | None) -> DryRun:
+    """Judge by the configuration as its file is now. Raises AdminError if it can't be read."""
+    try:
+        return dry_run(loaded if loaded.again is None else loaded.again(), limit, preset)
+    except ConfigError as error:
+        raise AdminError("refused", str(error)) from error
+
+
+def judging_pipeline(loaded: Loaded) -> "CallPipeline":
+    """Build a pipeline that judges calls and never runs them."""
+    config = loaded.config
+    settings = pipelines.PipelineSettings(
+        effective_policy=tools.build_effective_policy(config),
+        binding_key=b"",
+        workspace=tools.workspace_of(loaded),
+        tool_timeout_s=config.approvals.tool_timeout_s,
+        result_limits=fencing.ResultLimits(),
+    )
+    clock = SystemClock()
+    return pipelines.CallPipeline(tools.build_tools(loaded, None, clock), settings, clock)
+
+
+def _otherwise(pipeline: "CallPipeline", past: PastCall) -> ChangedDecision | None:
+    now, reason = _judged(pipeline, past)
+    if now == past.was:
+        return None
+    call = past.call
+    return ChangedDecision(
+        past.at, call.call_id, past.thread_id, past.principal.user_id, call.tool, past.was, now, reason
+    )
+
+
+def _judged(pipeline: "CallPipeline", past: PastCall) -> tuple[str, str]:
+    """Return the decision on a past call under today's rules, with its reason."""
+    prepared = pipeline.prepare(past.call, past.principal, past.thread_id, past.standing)
+    match prepared:
+        case pipelines.Ready() | pipelines.PutsQuestion():
+            return Was.RUNS.value, ""
+        case pipelines.NeedsPerson(ask=ask):
+            return Was.ASKS.value, ask.reason
+        case pipelines.Refused(result):
+            refused = result.status is ResultStatus.DENIED
+            return (Was.REFUSED.value if refused else NOT_HERE), result.text

@@ -350,6 +350,12 @@ async def channel_findings(config: Config) -> list[Finding]:
         return findings
 
 
+async def channel_trial(config: Config, name: str) -> Sequence[Finding]:
+    """Return what the platform says to one channel's tokens, the broken first, without any secret."""
+    alone = config.model_copy(update={"channels": {name: config.channels[name]}})
+    return without_secrets(await channel_findings(alone), config)
+
+
 def without_secrets(findings: Sequence[Finding], config: Config) -> Sequence[Finding]:
     """Return findings that name none of the configuration's secrets, the broken first."""
     redact = Redactor(secret_values(config))

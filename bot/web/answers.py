@@ -13,7 +13,7 @@ from bot.web.blocks import Page
 from bot.web.endpoints import Call, Cursor, Endpoint, Given, Limit, ShortText, cursor_of, position_of
 from bot.web.items import Presenter
 from channels.webchat import WEB
-from core.clock import Clock
+from core.clock import SECOND_US, Clock
 from core.consent import card_texts
 from core.gates import Gate, GateState, Option, Replies
 from core.ids import Ids, normalise_gate_id
@@ -69,6 +69,23 @@ class ApprovalsPage(Page):
     next: str | None
 
 
+class DecisionsQuery(Given):
+    """Over how many days, today included."""
+
+    days: Annotated[int, Field(ge=1, le=366)] = 30
+
+
+class DecidedPage(Page):
+    """Decisions of one hour. `at`: its beginning, microseconds UTC."""
+
+    at: int
+    approved: int
+    refused: int
+
+
+_HOUR_US = 3600 * SECOND_US
+
+
 class ApprovalsApi:
     """One method per endpoint. Answers are judged like everyone's, in the transaction that records them.
 
@@ -98,6 +115,7 @@ class ApprovalsApi:
             Endpoint("POST", "/chat/approval", self.resolve, DecisionView, **resolve),
             Endpoint("POST", "/chat/exec-approval", self.resolve, DecisionView, **resolve),
             Endpoint("GET", "/approvals", self.approvals, ApprovalsPage, ApprovalsQuery),
+            Endpoint("GET", "/approvals/decisions", self.decisions, list[DecidedPage], DecisionsQuery),
         ]
 
     async def approvals(self, call: Call) -> ApprovalsPage:
@@ -121,6 +139,22 @@ class ApprovalsApi:
             approvals=tuple(self._presenter.approval(glance, person) for glance in page),
             next=None if last is None or at is None else cursor_of(at, last.gate.id),
         )
+
+    async def decisions(self, call: Call) -> list[DecidedPage]:
+        """Count decisions by the hour: all for the owner, for others those of their own requests."""
+        query: DecisionsQuery = call.query
+        concerning = None if call.caller.is_owner else call.caller.principal.user_id
+        hours: dict[int, list[int]] = {}
+        for hour, outcome, count in await self._feed.decisions(
+            self._clock.now() - query.days * 24 * _HOUR_US, concerning
+        ):
+            for at, name in enumerate(("approved", "refused")):
+                if outcome in _OUTCOMES[name]:
+                    hours.setdefault(hour, [0, 0])[at] += count
+        return [
+            DecidedPage(at=hour * _HOUR_US, approved=approved, refused=refused)
+            for hour, (approved, refused) in hours.items()
+        ]
 
     async def resolve(self, call: Call) -> DecisionView:
         """Decide an approval request, or answer a question."""

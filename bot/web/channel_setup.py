@@ -11,7 +11,7 @@ from bot.config.schema import Config
 from bot.config.setup_catalog import PLATFORMS, PlatformSetup
 from bot.operator.config_file import SettingsFile
 from bot.operator.settings import SettingsService
-from bot.ops.probes import Finding, Health, channel_findings, without_secrets
+from bot.ops.probes import Finding, Health, channel_trial
 from bot.runtime import AdminError
 from bot.web.blocks import Page
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
@@ -49,11 +49,13 @@ class NewChannel(Given):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewChannelView:
     """The outcome. `added`: the configuration names the channel now; otherwise nothing was changed, and
-    `findings` say why. `next_start`: changed keys that wait for a restart of the hub."""
+    `findings` say why. `next_start`: changed keys that wait for a restart of the hub. `gate_id`: of the
+    approval that it waits for, null if it waits for none; its tokens are tried then."""
 
     added: bool
     findings: tuple[Finding, ...]
     next_start: tuple[str, ...] = ()
+    gate_id: str | None = None
 
 
 class ChannelSetupApi:
@@ -101,32 +103,36 @@ class ChannelSetupApi:
         ]
 
     async def add(self, call: Call) -> NewChannelView:
-        """Try a channel's tokens, and add it to the configuration if the platform accepts them."""
+        """Try a channel's tokens, and add it to the configuration if the platform accepts them. Another
+        server than the platform's gets them once the owner has approved that."""
         body: NewChannel = call.body
         platform = _platform(body)
         place: KeyPath = ("channels", platform.name)
+        await self._file.require_none_waiting()  # before anything is tried and stored for it
         if platform.name in (await self._file.with_values({})).channels:
             raise AdminError("refused", f"there is a channel named {platform.name} already", "platform")
-        address: dict[KeyPath, Value | None] = (
-            {} if body.api_base_url is None else {(*place, "api_base_url"): body.api_base_url}
-        )
+        address = {} if body.api_base_url is None else {"api_base_url": body.api_base_url}
         tokens = {key: value.get_secret_value().strip() for key, value in body.tokens.items()}
         drafted = await self._drafted(
-            platform.name, address | {(*place, key): value for key, value in tokens.items()}
+            platform.name, {(*place, key): value for key, value in (address | tokens).items()}
         )
-        findings = await _tried(drafted, platform.name)
+        findings = () if address else tuple(await channel_trial(drafted, platform.name))
         if any(one.health is Health.BROKEN for one in findings):
             return NewChannelView(added=False, findings=findings)
         names = await self._kept(platform.name, tokens)
+        values = address | {key: f"vault:{name}" for key, name in names.items()}
         try:
-            view = await self._file.add(
-                address | {(*place, key): f"vault:{name}" for key, name in names.items()}
-            )
+            view = await self._file.add_channel(platform.name, values, tuple(names.values()))
         except AdminError:
             for name in names.values():
                 await self._settings.drop_secret(name)
             raise
-        return NewChannelView(added=True, findings=findings, next_start=view.next_start)
+        return NewChannelView(
+            added=view.waiting is None,
+            findings=findings,
+            next_start=view.next_start,
+            gate_id=view.waiting and view.waiting.gate_id,
+        )
 
     async def _drafted(self, name: str, values: Mapping[KeyPath, Value | None]) -> Config:
         try:
@@ -158,8 +164,3 @@ def _platform(body: NewChannel) -> PlatformSetup:
     if sorted(body.tokens) != sorted(wanted):
         raise AdminError("unusable", f"give {' and '.join(wanted)}", "tokens")
     return platform
-
-
-async def _tried(config: Config, name: str) -> tuple[Finding, ...]:
-    alone = config.model_copy(update={"channels": {name: config.channels[name]}})
-    return tuple(without_secrets(await channel_findings(alone), config))

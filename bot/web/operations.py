@@ -15,7 +15,15 @@ from bot.config.load import Loaded
 from bot.config.schema import Config
 from bot.live import Live, Subscription, TooManySubscribers
 from bot.operator.config_file import SettingsFile, Wanted
-from bot.operator.exports import AuditListing, AuditLog, AuditState, Backups, record_lines
+from bot.operator.exports import (
+    AuditListing,
+    AuditLog,
+    AuditState,
+    Backups,
+    DryRun,
+    dry_run_now,
+    record_lines,
+)
 from bot.operator.settings import SettingsFileView
 from bot.operator.usage_views import UsageListing, usage_listing
 from bot.ops.logs import LEVELS, Record, WantedRecords, following, newest_records
@@ -109,6 +117,13 @@ class ExportQuery(Given):
     """The records after a position."""
 
     after: Position = 0
+
+
+class DryRunQuery(Given):
+    """The newest past calls, and an approval preset in the place of the configured one."""
+
+    preset: Literal["manual", "whitelist", "auto_loop", "auto"] | None = None
+    limit: Limit = 500
 
 
 class AuditApi:
@@ -280,6 +295,7 @@ class SystemApi:
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
         owners = {"owner_only": True, "refusals": (503,)}
+        linked = {"by_link": True, "media_type": DATABASE_TYPE}
         return [
             Endpoint("GET", "/log", self.log, LogListing, LogQuery, owner_only=True),
             Endpoint(
@@ -292,17 +308,9 @@ class SystemApi:
                 owner_only=True,
                 refusals=(429, 503),
             ),
+            Endpoint("GET", "/policy/test", self.dry_run, DryRun, DryRunQuery, **owners),
             Endpoint("POST", "/doctor", self.check, list[Finding], body=Given, **owners),
-            Endpoint(
-                "GET",
-                "/backup",
-                self.backup,
-                None,
-                BackupQuery,
-                by_link=True,
-                media_type=DATABASE_TYPE,
-                **owners,
-            ),
+            Endpoint("GET", "/backup", self.backup, None, BackupQuery, **owners, **linked),
             Endpoint("POST", "/backup", self.link, FileLinkPage, BackupQuery, status=201, owner_only=True),
         ]
 
@@ -336,6 +344,11 @@ class SystemApi:
             # On a loop of its own: it looks at files and runs programs.
             examined = doctor.examine(self._loaded, status, self._sandbox_problem)
             return await asyncio.to_thread(asyncio.run, examined)
+
+    async def dry_run(self, call: Call) -> DryRun:
+        """Judge past calls by the rules of the configuration file, as `hubbub policy test` does."""
+        query: DryRunQuery = call.query
+        return await asyncio.to_thread(dry_run_now, self._loaded, query.limit, query.preset)
 
     async def backup(self, call: Call) -> Response:
         """Download a copy of the database, as `hubbub db backup` makes it. It contains no keys."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
@@ -50,6 +50,13 @@ class ModelOf(Given):
     thinking: Thinking | None = None
 
 
+class RoleOf(Given):
+    """A person, and their role from now on. The owner is named in the configuration."""
+
+    user_id: ShortText
+    role: Literal["member", "guest"]
+
+
 class CommandPage(Page):
     """A command, without its slash, and what it does."""
 
@@ -93,6 +100,7 @@ class People:
             Endpoint("GET", "/users", self.users, list[UserView], owner_only=True),
             Endpoint("POST", "/users", self.add_user, UserView, body=NewUser, status=201, owner_only=True),
             decision_endpoint("/users/timezone", self.set_timezone, TimezoneOf, (404, 422, 503)),
+            decision_endpoint("/users/role", self.set_role, RoleOf),
             decision_endpoint("/users/model", self.choose_model, ModelOf, (404, 422, 503)),
         ]
 
@@ -135,6 +143,17 @@ class People:
             raise AdminError("unusable", reason, "timezone")
         await self._prefer(body.user_id, lambda was: replace(was, timezone=name))
         return DecisionView(id=body.user_id, outcome=f"time zone {name or 'of the hub'}")
+
+    async def set_role(self, call: Call) -> DecisionView:
+        """Make a guest a member, or a member a guest, from their next message on. Keys of a guest rest."""
+        body: RoleOf = call.body
+        by = call.principal.user_id
+        before = await self._store.people.set_role(body.user_id, Role(body.role), by=by)
+        if before is None:
+            raise AdminError("not_found", f"no user has the ID {body.user_id}; list the users", "user_id")
+        if before is Role.OWNER:
+            raise AdminError("refused", "this is the owner; hub.owner in the configuration file names them")
+        return DecisionView(id=body.user_id, outcome=body.role)
 
     async def choose_model(self, call: Call) -> DecisionView:
         """Set the model that a user's runs try first, and the effort of their models."""

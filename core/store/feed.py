@@ -325,6 +325,11 @@ class Feeds(Protocol):
 
     async def gate_glances(self, wanted: GatesWanted) -> Sequence[GateGlance]: ...
 
+    async def decisions(self, since: int, concerning: str | None) -> Sequence[tuple[int, str | None, int]]:
+        """Count the outcomes of gates closed since then: the hour (of Unix time), the outcome, how many.
+        `concerning`: of the gates of one person."""
+        ...
+
     async def gates_in(self, thread_id: str, shown: Collection[str]) -> Sequence[GateGlance]:
         """Return gates of a thread, oldest first: the open ones, and closed ones with these ids."""
         ...

@@ -267,6 +267,10 @@ class People(Protocol):
         """Change a user's preferences as they are now. Return False if there is no such user."""
         ...
 
+    async def set_role(self, user_id: str, role: Role, *, by: str) -> Role | None:
+        """Set a member's or guest's role. Return the one before; None if there is no such user."""
+        ...
+
     async def pairing_requests(self) -> Sequence[PairingRequest]:
         """Return the pairing requests whose codes are valid, oldest first."""
         ...

@@ -6,6 +6,7 @@ from typing import Literal
 import pytest
 from playwright.async_api import Browser, expect
 
+from tests.bot.web.api_client import client
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
 from tests.browser.screens import barriers, misfits
@@ -48,25 +49,41 @@ async def test_a_channel_is_tried_added_and_speaks_after_the_restart(
             await channels.get_by_label("API address").fill(telegram.url)
             await token.fill("1:refused")
             await token.press("Enter")
-            answered = channels.get_by_role("list", name="What the platform answered")
-            await expect(answered).to_contain_text("the platform rejected the token")
-            assert path.read_text() == before
-            assert (await hubbub(tmp_path, "secrets", "list", "--json")).out.strip() == "[]"
+            await expect(channels).to_contain_text("once you have approved it")
             for width, scheme in SCREENS:
                 await page.emulate_media(color_scheme=scheme)
                 await page.set_viewport_size({"width": width, "height": 900})
                 assert await misfits(page) == [], (width, scheme)
             assert await barriers(page) == []
 
+            async def approve() -> None:
+                await channels.get_by_role("link", name="Open the request").click()
+                await expect(console.card()).to_contain_text(f"will be sent to {telegram.url}")
+                assert path.read_text() == before
+                await console.decide("Approve")
+                await expect(console.outcome()).to_contain_text("Approved by you")
+
+            await approve()
+            async with client(tmp_path) as owner:
+                await owner.until("/api/settings", lambda page: page["waiting"] is None)
+            assert path.read_text() == before  # the platform refused it
+            assert (await hubbub(tmp_path, "secrets", "list", "--json")).out.strip() == "[]"
+
+            await console.open("channels")
+            await channels.get_by_text("Add a channel").press("Enter")
+            await channels.get_by_text("Another server").click()
+            await channels.get_by_label("API address").fill(telegram.url)
             await token.fill(TOKEN)
             await token.press("Enter")
-            await expect(answered).to_contain_text("the token is valid: @")
-            await expect(channels).to_contain_text("It waits for a restart of the hub")
+            await approve()
+            async with client(tmp_path) as owner:
+                await owner.until("/api/settings", lambda page: page["waiting"] is None)
             added = (
                 f'\n[channels.telegram]\napi_base_url = "{telegram.url}"\ntoken = "vault:telegram_token"\n'
             )
             assert path.read_text() == before + added
             assert TOKEN not in (tmp_path / "data" / "hub.log").read_text()
+            await console.open("channels")
             await console.reload()
             await channels.get_by_text("Add a channel").press("Enter")
             await expect(channels.get_by_role("combobox", name="Platform")).to_have_value("slack")

@@ -10,6 +10,7 @@ from playwright.async_api import Browser, expect
 
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console, press
+from tests.browser.screens import barriers, misfits
 from tests.harness.process import STRANGER, HubProcess, running_hub
 from tests.harness.telegram_hub import LIMIT_S, OWNER
 from tests.simulators.telegram import TelegramSimulator
@@ -245,3 +246,31 @@ async def test_an_unsent_message_keeps_its_files(console: Console, complaints: C
     await expect(console.messages("user").first).to_contain_text("kept.txt")
     await expect(page.locator(".chip")).to_have_count(0)
     assert complaints.but("ERR_INTERNET_DISCONNECTED", "Failed to load resource") == []
+
+
+async def test_decisions_are_plotted_by_day(console: Console, complaints: Complaints) -> None:
+    for label in ("Approve", "Deny", "Approve"):
+        await console.say_in_a_new_thread(f"run: touch {label}")
+        await console.decide(label)
+        await expect(console.outcome()).to_be_visible()
+    for place, days in (("home", 14), ("approvals/history", 30)):
+        await console.open(place)
+        words = f"Decisions of the last {days} days: 2 approved, 1 not approved"
+        plot = console.page.get_by_role("img", name=words)
+        await expect(plot.locator(".bar.good")).to_have_count(1)
+        await expect(plot.locator(".bar.bad")).to_have_count(1)
+        assert await misfits(console.page) + await barriers(console.page) == []
+    assert complaints.lines == []
+
+
+async def test_a_preset_is_tried_on_past_calls(console: Console, complaints: Complaints) -> None:
+    page = console.page
+    await console.say_in_a_new_thread("run: date")
+    await console.decide("Approve")
+    await console.open("approvals")
+    await page.get_by_role("link", name="What if").click()
+    await expect(page.get_by_text("0 of 1 past calls would be decided differently.")).to_be_visible()
+    await page.get_by_label("Approval preset").select_option("auto")
+    await expect(page.get_by_text("of 1 past calls would be decided differently.")).to_be_visible()
+    assert await misfits(page) + await barriers(page) == []
+    assert complaints.lines == []

@@ -17,6 +17,7 @@ from core.store.sqlite.store import open_store
 from core.users import Role
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
+from tests.browser.screens import barriers, misfits
 from tests.harness.process import HubProcess, running_hub
 
 pytestmark = [
@@ -59,6 +60,12 @@ async def test_a_job_is_on_the_board_and_its_events_are_shown_and_it_is_restarte
     await expect(events.locator("li").last).to_contain_text("result completed")
     await expect(events).to_contain_text(PLANTED)
     await expect(page.locator(".planted")).to_have_count(0)
+    for width in (360, 768, 1440):
+        await page.set_viewport_size({"width": width, "height": 900})
+        words = await events.locator(".job-words").last.bounding_box()
+        assert words is not None
+        assert words["width"] > width / 4, "words stand in lines, not in a column of letters"
+        assert await misfits(page) + await barriers(page) == [], width
     await page.get_by_role("button", name="Restart", exact=True).click()
     await expect(page.get_by_role("heading", level=1)).not_to_contain_text(job["short_id"])
     await expect(events.locator("li").last).to_contain_text("result completed")

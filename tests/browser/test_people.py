@@ -181,6 +181,30 @@ async def test_an_invited_member_has_their_own_conversations_and_nothing_else(
         await nothing_planted(theirs)
 
 
+async def test_a_members_role_changes_at_once_and_comes_back(
+    console: Console, browser: Browser, complaints: Complaints
+) -> None:
+    await console.open("channels")
+    people = console.page.get_by_role("region", name="People")
+    await people.get_by_text("Invite a member to the console").click()
+    await people.get_by_label("Name").fill("Mia")
+    await people.get_by_label("Name").press("Enter")
+    link = people.get_by_label("Link for Mia")
+    await expect(link).to_have_value(re.compile("/login#code="))
+    async with tab(browser) as page:
+        await Console(page, console.url).log_in(await link.input_value())
+        mia = people.locator(".card").filter(has_text="Mia")
+        await mia.get_by_role("button", name="Make a guest: Mia").click()
+        await expect(mia.locator(".badge")).to_have_text("guest")
+        await expect(page.get_by_role("heading", name="You are logged out")).to_be_visible()
+        await console.page.locator(".toast").get_by_role("button", name="Undo").press("Enter")
+        await expect(mia.locator(".badge")).to_have_text("member")
+        await page.reload()
+        await expect(page.get_by_role("navigation", name="Pages").get_by_role("link")).to_have_count(3)
+    await expect(people.get_by_role("button", name="Make a guest: owner")).to_have_count(0)
+    assert complaints.lines == []
+
+
 async def nothing_planted(console: Console) -> None:
     """No name became an element or ran."""
     assert await console.page.locator(".planted").count() == 0

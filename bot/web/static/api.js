@@ -110,6 +110,13 @@ export const send = (message) => change("/chat/send", message);
 export const press = (press) => change("/chat/press", press);
 
 /** @param {{state: "pending" | "decided", query?: string, outcome?: string, before?: string, limit?: number}} query */
+/** @typedef {{judged: number, left_out: number, otherwise: {at: number, thread_id: string, user: string, tool: string,
+ *   was: string, now: string, reason: string}[]}} DryRun */
+
+/** @param {string} preset "" for the configured one @returns {Promise<DryRun>} */
+export const dryRun = (preset) => ask(withQuery("/policy/test", { preset }));
+/** @param {number} days @returns {Promise<{at: number, approved: number, refused: number}[]>} */
+export const decisions = (days) => ask(withQuery("/approvals/decisions", { days }));
 export const approvals = (query) => ask(withQuery("/approvals", query));
 /** @param {{request_id: string, action: string, arguments?: Object<string, any>, text?: string}} decision */
 export const resolve = (decision) => change("/chat/gate/resolve", decision);
@@ -129,6 +136,7 @@ export const users = () => ask("/users");
  *  @returns {Promise<{url: string, user_id: string, name: string, expires_at: number, here_only: boolean, qr: string[]}>} */
 export const invite = (member) => change("/invitations", member);
 /** @param {{user_id: string, model: string | null, thinking: string | null}} choice */
+export const setRole = (user_id, role) => change("/users/role", { user_id, role });
 export const chooseModel = (choice) => change("/users/model", choice);
 export const extensions = () => ask("/extensions");
 /** @param {string} name @param {"enable" | "disable" | "remove"} what */

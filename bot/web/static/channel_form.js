@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { h } from "./dom.js";
 import { linked } from "./linked.js";
 import { complaint, field, form } from "./parts.js";
+import { link } from "./router.js";
 import { toast } from "./toasts.js";
 
 /** @typedef {{name: string, steps: string, tokens: {key: string, about: string}[]}} Platform */
@@ -54,6 +55,7 @@ function tokensOf(platform) {
     try {
       const done = await api.addChannel({ platform: platform.name, tokens, api_base_url: url.value.trim() || null });
       result.replaceChildren(...outcome(platform.name, done));
+      if (done.gate_id) return toast("This channel waits for your approval.");
       if (!done.added) return inputs[0].input.focus();
       toast(`${platform.name} was added to the configuration.`);
       inputs.forEach(({ input }) => (input.value = ""));
@@ -70,8 +72,12 @@ function tokensOf(platform) {
   return [words, form("Try it and add the channel", add, ...fields, advanced), problem, result];
 }
 
-/** @param {string} name @param {{added: boolean, findings: Finding[], next_start: string[]}} done */
-function outcome(name, { added, findings, next_start }) {
+/** @param {string} name @param {{added: boolean, findings: Finding[], next_start: string[], gate_id: string | null}} done */
+function outcome(name, { added, findings, next_start, gate_id }) {
+  if (gate_id) {
+    const words = "The token goes to that server, and the channel into the configuration, once you have approved it. ";
+    return [h("p", {}, words, h("a", { href: link("approvals") }, "Open the request"))];
+  }
   const rows = findings.map(({ message, fix, health }) =>
     h("li", {}, h("span", { class: `badge ${health === "fine" ? "good" : "bad"}` }, health), h("span", {}, [message, fix].filter(Boolean).join("; "))),
   );

@@ -30,6 +30,7 @@ from core.store.sql.mapping import (
     gate_views_of,
     thread_of,
 )
+from core.store.sql.memory import drop_secrets_of
 from core.store.sql.outbox import Cause, enqueue
 from core.store.transaction import Transaction
 from core.store.units import Facet, reads, writes
@@ -180,9 +181,11 @@ class SettingsUnits(Facet):
 
     @writes
     def end_settings(self, tx: Transaction, change_id: str, problem: str | None = None) -> None:
-        if not tx.run("DELETE FROM settings_changes WHERE id = ?", change_id):
+        ended = tx.one("DELETE FROM settings_changes WHERE id = ? RETURNING wanted", change_id)
+        if ended is None:
             return
         if problem is not None:
+            drop_secrets_of(tx, ended[0])
             record(tx, AuditKind.SETTINGS, "configuration", gate=change_id, refused=storable(problem))
         row = tx.one("SELECT thread_id FROM gates WHERE id = ?", change_id)
         if row is not None:  # its page shows what became of it

@@ -29,6 +29,7 @@ from core.store.sql.gate_open import offer_columns
 from core.store.sql.job_changes import judge_changes
 from core.store.sql.leases import not_held
 from core.store.sql.mapping import GATE_VIEW, GATE_VIEW_FROM, gate_views_of
+from core.store.sql.memory import drop_secrets_of
 from core.store.sql.turns import started
 from core.store.states import may_become
 from core.store.transaction import Transaction
@@ -335,8 +336,8 @@ def _settle_settings(tx: Transaction, gate_id: str, run_id: str, *, approved: bo
     """Let a change of the configuration file be written after this commit, or forget it."""
     if approved:
         tx.run("UPDATE settings_changes SET approved = 1 WHERE id = ?", gate_id)
-    else:
-        tx.run("DELETE FROM settings_changes WHERE id = ?", gate_id)
+    elif row := tx.one("DELETE FROM settings_changes WHERE id = ? RETURNING wanted", gate_id):
+        drop_secrets_of(tx, row[0])
     tx.run("UPDATE runs SET state = 'done', ended_at = ? WHERE id = ?", tx.clock.now(), run_id)
     tx.changes.settings = True
 

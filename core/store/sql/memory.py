@@ -61,6 +61,13 @@ class SecretUnits(Facet):
         return True
 
 
+def drop_secrets_of(tx: Transaction, wanted: str) -> None:
+    """Delete the secrets that were stored for a change of the configuration file that is not made."""
+    for name in json.loads(wanted).get("secrets", ()):
+        if tx.run("DELETE FROM secrets WHERE name = ?", name):
+            record(tx, AuditKind.SECRET_DELETED, name)
+
+
 class MemoryUnits(Facet):
     """The units of Memory."""
 

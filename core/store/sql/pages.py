@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+from core.clock import SECOND_US
 from core.messages import Address, Message
 from core.ports import Seen
 from core.routine import message_key
@@ -157,6 +158,16 @@ def _gate_of(rows: Sequence[Row]) -> GateGlance:
     return GateGlance(view.gate, view.votes, view.thread, *rows[0][:_OWN_COLUMNS])
 
 
+_HOUR_US = 3600 * SECOND_US
+_CONCERNS = f"(x.requester_id = ? OR {holds('x.approvers')} OR x.escalated = 1 AND {holds('x.escalate_to')})"
+
+
+def _concerning(user_id: str) -> list[str]:
+    """Return the values of _CONCERNS."""
+    listed = strings_to_json((user_id,))[1:-1]
+    return [user_id, listed, listed]
+
+
 class FeedUnits(Facet):
     """The units of Feeds."""
 
@@ -210,12 +221,8 @@ class FeedUnits(Facet):
             conditions.append(f"(x.{at}, x.id) {beyond} (?, ?)")
             parameters += wanted.before
         if wanted.concerning is not None:
-            conditions.append(
-                f"(x.requester_id = ? OR {holds('x.approvers')}"
-                f" OR x.escalated = 1 AND {holds('x.escalate_to')})"
-            )
-            listed = strings_to_json((wanted.concerning,))[1:-1]
-            parameters += [wanted.concerning, listed, listed]
+            conditions.append(_CONCERNS)
+            parameters += _concerning(wanted.concerning)
         if wanted.text:
             asked_by = f"x.requester_id IN (SELECT u.id FROM users u WHERE {contains('u.name')})"
             places = ("x.title", "x.detail", "x.tool", "coalesce(x.outcome_text, '')")
@@ -232,6 +239,16 @@ class FeedUnits(Facet):
         return await self._gates(
             f"g.id IN ({page})", f"g.{at}{order}, g.id{order}", *parameters, wanted.limit
         )
+
+    async def decisions(self, since: int, concerning: str | None) -> Sequence[tuple[int, str | None, int]]:
+        mine = "" if concerning is None else f" AND {_CONCERNS}"
+        rows = await self._engine.ask(
+            f"SELECT x.closed_at / {_HOUR_US}, x.outcome, count(*) FROM gates x"
+            f" WHERE x.state = 'closed' AND x.closed_at >= ?{mine} GROUP BY 1, 2 ORDER BY 1",
+            since,
+            *([] if concerning is None else _concerning(concerning)),
+        )
+        return [(hour, outcome, count) for hour, outcome, count in rows]
 
     async def gates_in(self, thread_id: str, shown: Collection[str]) -> Sequence[GateGlance]:
         marks = ", ".join("?" * len(shown))

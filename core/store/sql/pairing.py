@@ -282,6 +282,10 @@ class PeopleUnits(Facet):
     ) -> bool:
         return people.set_preferences(tx, user_id, changed)
 
+    @writes
+    def set_role(self, tx: Transaction, user_id: str, role: Role, *, by: str) -> Role | None:
+        return people.set_role(tx, user_id, role, by)
+
     async def pairing_requests(self) -> Sequence[PairingRequest]:
         rows = await self._engine.ask(
             f"SELECT {REQUEST} FROM pairing_requests r WHERE r.state = 'open' AND r.expires_at > ?"

@@ -54,6 +54,17 @@ def ensure_user(tx: Transaction, user_id: str, role: Role, name: str) -> Princip
     return Principal(user_id, role, storable(name))
 
 
+def set_role(tx: Transaction, user_id: str, role: Role, by: str) -> Role | None:
+    """Set the role of a member or guest. Return the one before; None if there is no such user."""
+    before = user(tx, user_id)
+    if before is None or before.role in {role, Role.OWNER}:
+        return None if before is None else before.role
+    record(tx, AuditKind.ROLE, user_id, actor=by, role=role.value, before=before.role.value)
+    tx.run("UPDATE users SET role = ? WHERE id = ?", role.value, user_id)
+    tx.changes.people = True
+    return before.role
+
+
 def preferences(tx: Transaction, user_id: str) -> Preferences:
     row = tx.one(f"SELECT {PREFERENCES} FROM users u WHERE u.id = ?", user_id)
     return NO_PREFERENCES if row is None else preferences_of(row)
@@ -280,12 +291,15 @@ class KeyUnits(Facet):
 
     @reads
     def key_holder(self, tx: Transaction, hash_: str, kind: KeyKind) -> Principal | None:
+        # Keys of members who became guests rest: they open everything again if the role is given back.
         row = tx.one(
             f"SELECT {PRINCIPAL} FROM api_keys k JOIN users u ON u.id = k.user_id"
-            " WHERE k.hash = ? AND k.kind = ? AND (k.expires_at IS NULL OR k.expires_at > ?)",
+            " WHERE k.hash = ? AND k.kind = ? AND (k.expires_at IS NULL OR k.expires_at > ?)"
+            " AND u.role <> ?",
             hash_,
             kind.value,
             tx.clock.now(),
+            Role.GUEST.value,
         )
         return None if row is None else principal_of(row)
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.config.edits import EditRefused, edited, moved_first, removed_entry, replace_text
+from bot.config.document import KeyPath
+from bot.config.edits import EditRefused, edited, literal, moved_first, removed_entry, replace_text
 
 FILE = """\
 # my hub
@@ -56,6 +57,54 @@ def test_all_but_the_changed_value_stays(model: str, newline: str, order: list[s
         entry for at, entry in enumerate(tomllib.loads(after)["models"]) if at != place
     ]
     assert set(shorter.splitlines()) <= set(after.splitlines())
+
+
+WORDS = st.text(st.characters(blacklist_categories=("Cs", "Cc"), blacklist_characters="\x7f"), max_size=8)
+VALUES = st.one_of(
+    st.integers(-9, 99).map(str),
+    st.sampled_from(["true", "1.5", '"env:KEY"', "'vault:key'", "[ 1, 2, ]", "[\n  'a', # of a list\n]"]),
+    WORDS.map(literal),
+)
+COMMENTS = st.one_of(st.just(""), WORDS.map(lambda words: f" # {words}"))
+NAMES = st.sampled_from([f"k{number}" for number in range(6)])
+TABLES = ("alpha", "beta", "models", "models", "gamma.inner")
+
+
+@st.composite
+def files(draw: st.DrawFn) -> tuple[str, dict[KeyPath, tuple[int, int]]]:
+    """A file of any order and spacing, and where each value stands in it."""
+    text, spans, entries = draw(COMMENTS).strip(), dict[KeyPath, tuple[int, int]](), 0
+    for table in draw(st.permutations(TABLES)):
+        place: KeyPath = tuple(table.split("."))
+        header = f"[{table}]"
+        if table == "models":
+            place, header, entries = ("models", entries), "[[models]]", entries + 1
+        text += "\n" * draw(st.integers(1, 3)) + header + draw(COMMENTS) + "\n"
+        for name in draw(st.lists(NAMES, unique=True, max_size=4)):
+            text += draw(st.sampled_from(["", "  ", "# note\n", "\n"])) + name
+            text += draw(st.sampled_from([" = ", "=", "   =\t"]))
+            value = draw(VALUES)
+            spans[*place, name] = len(text), len(text) + len(value)
+            text += value + draw(COMMENTS) + "\n"
+    return text, spans
+
+
+@given(file=files(), value=st.one_of(WORDS, st.integers(0, 9), st.booleans()), data=st.data())
+def test_any_file_keeps_every_byte_but_the_values_that_change(
+    file: tuple[str, dict[KeyPath, tuple[int, int]]], value: str | int, data: st.DataObject
+) -> None:
+    text, spans = file
+    paths = data.draw(st.lists(st.sampled_from(sorted(spans, key=str)), unique=True)) if spans else []
+    wanted = text
+    for path in sorted(paths, key=lambda one: spans[one], reverse=True):
+        start, end = spans[path]
+        wanted = wanted[:start] + literal(value) + wanted[end:]
+    assert edited(text, dict.fromkeys(paths, value)) == wanted
+    # A new key adds its own line, and every other line stays as it is.
+    added = edited(text, {("alpha", "fresh"): value})
+    lines = added.split("\n")
+    lines.remove(f"fresh = {literal(value)}")
+    assert "\n".join(lines).rstrip("\n") == text.rstrip("\n")
 
 
 def test_keys_and_tables_are_added_where_they_belong_and_removed() -> None:

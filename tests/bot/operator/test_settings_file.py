@@ -1,5 +1,6 @@
 """The configuration file changed over the API of a running hub: only the values asked for, by the owner."""
 
+import asyncio
 import signal
 import stat
 from pathlib import Path
@@ -7,8 +8,9 @@ from typing import Any
 
 from tests.bot.web.api_client import Client, client
 from tests.harness.process import HubProcess, hubbub
-from tests.harness.simulators import write_config
+from tests.harness.simulators import TELEGRAM_TOKEN, write_config
 from tests.simulators.model import ModelSimulator
+from tests.simulators.telegram import TelegramSimulator
 
 MODELS = """\
 # the cheap one
@@ -207,3 +209,65 @@ async def test_without_a_file_the_page_says_how_to_make_one(tmp_path: Path) -> N
     async with HubProcess(tmp_path, env={"HUBBUB__HTTP__PORT": "0"}), client(tmp_path) as owner:
         status, page = await owner.ask("GET", "/api/settings")
         assert (status, "hubbub init" in page["error"]["message"]) == (409, True)
+
+
+async def add_telegram(api: Client, token: str, url: str | None) -> tuple[int, Any]:
+    body = {"platform": "telegram", "tokens": {"token": token}, "api_base_url": url}
+    return await api.ask("POST", "/api/channels", body)
+
+
+async def test_a_channel_waits_for_its_turn_and_its_server_for_the_owner(tmp_path: Path) -> None:
+    write_config(tmp_path, MODELS)
+    path = tmp_path / "hubbub.toml"
+    before = path.read_text()
+    async with (
+        TelegramSimulator() as telegram,
+        HubProcess(tmp_path, env={"SOME_KEY": "k"}) as hub,
+        client(tmp_path) as owner,
+    ):
+        telegram.add_bot(TELEGRAM_TOKEN)
+
+        async def nothing_kept() -> bool:
+            secrets = await owner.get("/api/secrets")
+            return (secrets, path.read_text(), telegram.requests()) == ([], before, [])
+
+        # Another change waits: the channel is added after it, and neither is lost.
+        answers = await asyncio.gather(
+            change(owner, {"approvals.preset": "auto"}),
+            change(owner, {"approvals.preset": "whitelist"}),
+            add_telegram(owner, TELEGRAM_TOKEN, telegram.url),
+        )
+        assert sorted(status for status, _ in answers) == [200, 409, 409], hub.err
+        refused = [page["error"]["message"] for status, page in answers if status == 409]
+        assert all("decide it first" in one for one in refused)
+        (waiting,) = (await owner.get("/api/approvals"))["approvals"]
+        for url in (telegram.url, None):  # not tried on the platform either
+            status, page = await add_telegram(owner, TELEGRAM_TOKEN, url)
+            assert (status, "decide it first" in page["error"]["message"]) == (409, True)
+        await decide(owner, waiting["gate_id"], "deny")
+        assert await nothing_kept()
+
+        # Another server than the platform's gets the token once the owner has approved that.
+        for token, action, problem in (
+            (TELEGRAM_TOKEN, "deny", ""),
+            (f"{TELEGRAM_TOKEN}x", "approve", "rejected the token"),
+            (TELEGRAM_TOKEN, "approve", ""),
+        ):
+            status, page = await add_telegram(owner, token, telegram.url)
+            assert (status, page["added"], page["findings"]) == (200, False, [])
+            (asked,) = (await owner.get("/api/approvals"))["approvals"]
+            assert asked["gate_id"] == page["gate_id"]
+            assert f"The tokens of the channel telegram will be sent to {telegram.url}." in asked["title"]
+            assert token not in str(asked)
+            assert telegram.requests() == []
+            await decide(owner, page["gate_id"], action)
+            if action == "deny":
+                assert await nothing_kept()
+            elif problem:
+                assert (await owner.get("/api/secrets"), path.read_text()) == ([], before)
+                records = (await owner.get("/api/audit?kind=settings"))["records"]
+                assert problem in records[0]["detail"]["refused"]
+                telegram.log.requests.clear()
+        added = f'\n[channels.telegram]\napi_base_url = "{telegram.url}"\ntoken = "vault:telegram_token"\n'
+        assert path.read_text() == before + added
+        assert [one.method for one in telegram.requests()][:1] == ["getMe"]

@@ -150,11 +150,37 @@ async def test_removed_access_is_restored_with_its_sessions_until_it_is_too_late
     ]
 
 
+async def test_a_role_changes_at_once_is_audited_and_leaves_the_owner(api: Client) -> None:
+    page = await invited(api, name="Mia")
+    mia = await let_in(api, user_id=page["user_id"])
+    for role, status in (("guest", 401), ("member", 200)):
+        body = {"user_id": page["user_id"], "role": role}
+        assert await api.ask("POST", "/api/users/role", body) == (
+            200,
+            {"id": page["user_id"], "outcome": role},
+        )
+        assert await mia.status() == status, "keys of a guest rest"
+    records = (await api.get("/api/audit?kind=role"))["records"]
+    changed = [(one["actor"], one["detail"]) for one in records if one["actor"]]
+    assert changed == [
+        ("owner", {"role": "member", "before": "guest"}),
+        ("owner", {"role": "guest", "before": "member"}),
+    ]
+    for user_id, role, status in (
+        ("owner", "guest", 409),
+        ("nobody", "member", 404),
+        ("owner", "owner", 400),
+    ):
+        body = {"user_id": user_id, "role": role}
+        assert (await api.refusal("POST", "/api/users/role", body))[0] == status, body
+
+
 ACCESS = """
 served gone   who    DELETE /api/routines/{id}
 served gone   who    DELETE /api/threads/{id}
 served served served GET /
 served served who    GET /api/approvals
+served served who    GET /api/approvals/decisions
 served no     who    GET /api/audit
 served no     who    GET /api/audit/export
 served no     who    GET /api/audit/state
@@ -178,6 +204,7 @@ served served who    GET /api/memory
 served served who    GET /api/openapi.json
 served no     who    GET /api/pairing
 served no     who    GET /api/permissions
+served no     who    GET /api/policy/test
 served served who    GET /api/routine-calendar
 served served who    GET /api/routines
 served gone   who    GET /api/routines/{id}
@@ -264,6 +291,7 @@ served served who    POST /api/uploads
 served no     who    POST /api/users
 served no     who    POST /api/users/link
 served no     who    POST /api/users/model
+served no     who    POST /api/users/role
 served no     who    POST /api/users/timezone
 gone   gone   gone   POST /api/webhooks/none
 served served served POST /login

@@ -367,7 +367,20 @@ async def test_a_channel_is_not_added_without_its_tokens_twice_or_unreached(hous
     token["token"] = DISCORD_TOKEN
     unreached = {"platform": "discord", "tokens": token, "api_base_url": "http://127.0.0.1:9"}
     status, page = await api.ask("POST", "/api/channels", unreached)
-    assert status == 200, page
-    assert (page["added"], [one["health"] for one in page["findings"]]) == (False, ["broken"])
+    assert (status, page["added"]) == (200, False), page
+    assert (await api.resolve(page["gate_id"], "approve"))[0] == 200
+    (tried,) = (await api.until("/api/audit?kind=settings", lambda page: bool(page["records"])))["records"]
+    assert "channel discord: " in tried["detail"]["refused"]
     assert (house.directory / "hubbub.toml").read_text() == before
     assert await house.app.store.secrets.secrets() == []
+
+
+async def test_decisions_are_counted_by_the_hour_and_for_whom_they_concern(house: Hub, api: Client) -> None:
+    for action in ("deny", "approve"):
+        house.telegram.user_sends_text(OWNER, ECHO)
+        page = await api.until("/api/approvals", lambda page: len(page["approvals"]) == 1)
+        assert (await api.resolve(page["approvals"][0]["gate_id"], action))[0] == 200
+    found = await api.get("/api/approvals/decisions?days=1")
+    assert [sum(one[name] for one in found) for name in ("approved", "refused")] == [1, 1]
+    assert all(0 <= house.clock.now() - one["at"] < 2 * 3600 * 1_000_000 for one in found)
+    assert await (await api.member("Mia")).get("/api/approvals/decisions") == []

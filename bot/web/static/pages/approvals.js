@@ -4,13 +4,18 @@ import * as api from "../api.js";
 import { approvalCard } from "../approval_card.js";
 import { codeView } from "../blocks.js";
 import { button, confirmButton, h, icon, roving, settled } from "../dom.js";
-import { failure, loading, note, timeView } from "../parts.js";
+import { shortTime } from "../format.js";
+import { decisionsPlot, failure, field, loading, note, timeView } from "../parts.js";
 import { link } from "../router.js";
 import { complain, toast } from "../toasts.js";
 
+/** @typedef {import("../api.js").DryRun} DryRun */
+
 const PAGE = 50;
-const TABS = ["", "history", "grants"];
+const TABS = ["", "history", "grants", "test"];
+const PRESETS = ["manual", "whitelist", "auto_loop", "auto"];
 const HINTS_MS = 150;
+const DAYS = 30;
 const TYPING_MS = 200;
 const OUTCOMES = [
   ["", "Every outcome"],
@@ -33,8 +38,11 @@ class ApprovalsPage {
     this.list = h("div", { class: "cards" });
     this.note = note();
     this.search = this.#makeSearch();
+    this.trial = this.#makeTrial();
+    this.plot = h("div", {});
     this.older = button("Show older", () => this.#load(true), { hidden: true });
     this.tabs = [tab("Pending", "approvals", ""), tab("History", "approvals", "history"), tab("Grants", "approvals", "grants")];
+    if (context.me.role === "owner") this.tabs.push(tab("What if", "approvals", "test"));
     this.element = h(
       "div",
       { class: "page" },
@@ -44,7 +52,9 @@ class ApprovalsPage {
         h("h1", { tabindex: "-1" }, "Approvals"),
         h("nav", { class: "tabs", "aria-label": "Approvals" }, ...this.tabs),
       ),
+      this.plot,
       this.search,
+      this.trial,
       this.note,
       this.list,
       this.older,
@@ -74,6 +84,25 @@ class ApprovalsPage {
     return h("div", { class: "why-row history-search", role: "search" }, this.query, this.outcome);
   }
 
+  /** What would have been asked under another preset. */
+  #makeTrial() {
+    const options = PRESETS.map((one) => h("option", {}, one));
+    this.preset = h("select", {}, h("option", { value: "" }, "The configured one"), ...options);
+    this.preset.addEventListener("change", () => [this.#clear(), this.#load(false)]);
+    const about = "Past calls, judged by today's rules and grants, and by the preset you choose. Nothing runs, and nothing is changed.";
+    return h("div", { class: "section" }, h("p", { class: "muted" }, about), field("Approval preset", this.preset));
+  }
+
+  /** @param {string} preset @param {DryRun} found */
+  #tried(preset, { judged, otherwise }) {
+    if (this.#tab !== "test" || preset !== this.preset.value) return;
+    this.older.hidden = true;
+    this.list.replaceChildren(...otherwise.map(changedCard));
+    this.note.replaceChildren(h("p", {}, `${otherwise.length} of ${judged} past calls would be decided differently.`));
+    this.note.hidden = false;
+    this.walk.refresh();
+  }
+
   #clear() {
     this.#cards.clear();
     this.list.replaceChildren();
@@ -83,12 +112,15 @@ class ApprovalsPage {
 
   /** @param {import("../router.js").Route} route */
   show(route) {
-    this.#tab = TABS.includes(route.detail) ? route.detail : "";
+    this.#tab = TABS.slice(0, this.tabs.length).includes(route.detail) ? route.detail : "";
     this.tabs.forEach((one, index) => {
       if (TABS[index] === this.#tab) one.setAttribute("aria-current", "page");
       else one.removeAttribute("aria-current");
     });
     this.search.hidden = this.#tab !== "history";
+    this.plot.hidden = this.search.hidden;
+    this.trial.hidden = this.#tab !== "test";
+    if (!this.plot.hidden) api.decisions(DAYS).then((hours) => this.plot.replaceChildren(...decisionsPlot(hours, DAYS)), complain);
     this.#clear();
     this.#load(false);
   }
@@ -112,6 +144,7 @@ class ApprovalsPage {
     const wanted = /** @type {const} */ ({ state: tab ? "decided" : "pending", limit: PAGE, query, outcome });
     try {
       if (tab === "grants") return this.#grants(await api.grants());
+      if (tab === "test") return this.#tried(this.preset.value, await api.dryRun(this.preset.value));
       const page = await api.approvals({ ...wanted, before: older ? (this.#next ?? undefined) : undefined });
       const same = query === this.query.value.trim() && outcome === this.outcome.value;
       if (tab !== this.#tab || (tab && !same)) return;
@@ -190,6 +223,17 @@ function grantCard({ tool, pattern, covers: words, user_id, thread_id, subject, 
     whole,
     h("p", { class: "meta" }, `${user_id} · ${subject ?? (thread_id ? "one conversation" : "everywhere")}`, timeView(created_at)),
     h("div", { class: "card-actions" }, confirmButton("Revoke", `Revoke ${covers}?`, revoke, { class: "button small" })),
+  );
+}
+
+/** @param {DryRun["otherwise"][number]} one */
+function changedCard({ tool, was, now, reason, user, thread_id, at }) {
+  return h(
+    "article",
+    { class: "card", tabindex: "-1" },
+    h("header", {}, h("h3", {}, h("code", {}, tool)), h("span", { class: "badge" }, `${was} → ${now}`)),
+    reason && h("p", {}, reason),
+    h("p", { class: "meta" }, user, timeView(at, shortTime(at)), h("a", { href: link("chat", thread_id) }, "Open conversation")),
   );
 }
 

@@ -2,7 +2,7 @@
 
 import * as api from "../api.js";
 import { button, composing, h } from "../dom.js";
-import { clip, shortTime } from "../format.js";
+import { clip, inFull, shortTime } from "../format.js";
 import { complaint, download, failure, field, form, loading, note, timeView } from "../parts.js";
 import { link } from "../router.js";
 import { complain } from "../toasts.js";
@@ -39,7 +39,7 @@ class AuditPage {
     this.kind.addEventListener("change", look);
     const search = form("Search", look, field("Text, person or ID", this.text), field("Kind", this.kind));
     search.setAttribute("role", "search");
-    search.className = "why-form";
+    search.className = "search-form";
     const save = button("Export all records", () => download(EXPORT), { class: "button" });
     this.element = h(
       "div",
@@ -153,11 +153,17 @@ function stateView(found) {
 /** @param {string} kind */
 const wordsOf = (kind) => kind.replaceAll("_", " ");
 
+/** A moment in the reader's own time; anything else as it is. @param {string} name @param {any} value */
+function valueOf(name, value) {
+  if (typeof value === "number" && name.endsWith("_at")) return inFull(value);
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
 /** @param {AuditRecord} one */
 function recordView(one) {
   const who = one.actor_name ?? one.actor ?? "the hub";
   const told = Object.entries(one.detail).filter(([, value]) => value !== null);
-  const detail = told.map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`).join(" ");
+  const detail = told.map(([name, value]) => `${name}=${valueOf(name, value)}`).join(" ");
   const head = h(
     "p",
     { class: "event-head" },

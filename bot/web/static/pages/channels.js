@@ -194,9 +194,37 @@ class ChannelsPage {
       accounts.length
         ? h("ul", { class: "accounts" }, ...accounts)
         : h("p", { class: "muted" }, "No accounts yet."),
-      user.role === "member" ? inviteAgain(user) : null,
+      user.role === "owner" ? null : this.#role(user),
       this.#model(user),
     );
+  }
+
+  /** A member's or guest's; the configuration names the owner. */
+  #role(user) {
+    const problem = complaint();
+    const [to, words] = user.role === "member" ? ["guest", "Make a guest"] : ["member", "Make a member"];
+    const change = () => this.#setRole(user, to, problem);
+    const role = button(words, change, { class: "button quiet small", "aria-label": `${words}: ${user.name}` });
+    const invite = user.role === "member" ? inviteAgain(user) : null;
+    return h("div", { class: "person-actions" }, role, invite, problem);
+  }
+
+  /** At once; the role before comes back by Undo. */
+  async #setRole(user, role, problem) {
+    problem.hidden = true;
+    const put = async (/** @type {string} */ wanted) => {
+      await api.setRole(user.id, wanted);
+      this.#people();
+    };
+    try {
+      await put(role);
+      const undo = () => put(user.role).then(() => toast("Undone."), complain);
+      toast(`${user.name || "This person"} is a ${role} now.`, { action: { label: "Undo", work: undo } });
+      this.people.heading.focus();
+    } catch (error) {
+      problem.textContent = error.message;
+      problem.hidden = false;
+    }
   }
 
   /** The model and effort of all of a person's conversations, unless they choose others there. */

@@ -3,11 +3,14 @@
 import * as api from "../api.js";
 import { h, icon, settled } from "../dom.js";
 import { clip, fromNow, shortTime } from "../format.js";
-import { failure, loading, timeView } from "../parts.js";
+import { decisionsPlot, failure, loading, timeView } from "../parts.js";
 import { link } from "../router.js";
+import { usagePlot } from "./usage.js";
 
 const HINTS_MS = 400;
 const SHOWN = 5;
+/** Of the plots. */
+const DAYS = 14;
 const MICRO_USD = 1_000_000;
 const FAILED = new Set(["failing", "unreadable", "paused"]);
 const DOWN = new Set(["failed", "backing off", "stopped"]);
@@ -25,6 +28,7 @@ class HomePage {
       new Tile("Waiting for you", ["approval_needed", "approval_resolved", "job_changed"], waiting),
       new Tile("Next runs", ["routine_changed", "routine_run"], nextRuns),
       new Tile("Routines that need a look", ["routine_changed", "routine_run"], failedRoutines),
+      new Tile("Decisions", ["approval_resolved"], decisions),
       ...(owner ? [new Tile("Channels", ["channel_state"], channelHealth), new Tile("Today", [], todaysCost)] : []),
     ];
     const head = h("header", { class: "page-head" }, h("h1", { tabindex: "-1" }, "Home"));
@@ -122,14 +126,19 @@ async function channelHealth() {
   return rows(channels, row, "No channel is configured.", leads("channels", "Channels and people"));
 }
 
+async function decisions() {
+  return [...decisionsPlot(await api.decisions(DAYS), DAYS), leads("approvals/history", "History of approvals")];
+}
+
 async function todaysCost() {
-  const { rows: days } = await api.usage({ by: "day", days: 1 });
+  const [{ rows: days }, { rows: all }] = await Promise.all([api.usage({ by: "day", days: 1 }), api.usage({ by: "day", days: DAYS })]);
   const sum = (/** @type {string} */ name) => days.reduce((total, row) => total + row[name], 0);
   const cost = (sum("cost_micro_usd") + sum("estimated_cost_micro_usd")) / MICRO_USD;
   const tokens = sum("input_tokens") + sum("output_tokens");
   return [
     h("p", { class: "figure" }, cost ? `$${cost.toFixed(cost < 1 ? 3 : 2)}` : `${tokens.toLocaleString()} tokens`),
     h("p", { class: "muted" }, `${sum("calls").toLocaleString()} model calls${cost ? `, ${tokens.toLocaleString()} tokens` : ""}`),
+    ...(all.length ? [usagePlot(all, DAYS)] : []),
     leads("usage", "Usage by day, model and person"),
   ];
 }

@@ -161,7 +161,7 @@ class JobView {
     this.head = h("div", {}, note(loading()));
     this.element = h(
       "div",
-      {},
+      { class: "job-page" },
       ...[this.head, this.facts, this.routine, this.problem, this.actions, this.task, this.result],
       ...[this.changes, this.container, this.files, this.subtasks, this.events],
     );

@@ -27,6 +27,23 @@ const MODEL_FIELDS = [
 const IN_THE_FILE = "in the file";
 const KEY_HINT = "The key stays out of the file: store it as a secret below, then name it, such as vault:openai.";
 const HINTS_MS = 150;
+/** What a key's own words leave open. @type {Object<string, string>} */
+const LABELS = {
+  "approvals.max_rounds": "Rounds without a person",
+  "approvals.max_tools": "Tool calls without a person",
+  "approvals.tool_timeout_s": "Time limit of a tool (seconds)",
+  "approvals.loop_timeout_s": "Time limit of a run without a person (seconds)",
+  "approvals.shell_per_minute": "Commands a minute",
+  "approvals.shell_per_hour": "Commands an hour",
+  "approvals.expires_after_s": "Requests expire after (seconds)",
+  "budget.daily_usd": "US dollars a day (0: no limit)",
+  "budget.per_user_daily_usd": "US dollars a day and person (0: no limit)",
+  "budget.hourly_model_calls": "Model calls an hour (0: no limit)",
+  "access.sender_per_minute": "Messages of a person a minute (0: no limit)",
+  "agent.context_tokens": "Tokens of a request",
+  "agent.answer_tokens": "Tokens of an answer",
+  "agent.max_waiting": "Messages that may wait",
+};
 const SECTIONS = { approvals: "Approvals", budget: "Budget", access: "Messages", agent: "Answers" };
 
 /** @param {Context} context @returns {Page} */
@@ -124,7 +141,7 @@ class SettingsPage {
       if (changed.length) this.#put("", { changes: Object.fromEntries(changed) });
     };
     const fields = settings.map((one, at) => field(labelOf(one), inputs[at]));
-    return card(title, form(`Save ${title.toLowerCase()}`, save, ...fields));
+    return card(title, form(`Save ${title.toLowerCase()}`, save, h("div", { class: "settings-fields" }, ...fields)));
   }
 
   #models() {
@@ -133,7 +150,7 @@ class SettingsPage {
     const result = h("ul", { "aria-label": "Test results", "aria-live": "polite" });
     const test = button("Test the running models", () => this.#test(test, result, () => api.testModels()));
     const adding = h("details", {}, h("summary", {}, "Add a model"), h("p", { class: "muted" }, KEY_HINT), this.#modelForm(null));
-    return card("Models", h("ul", { class: "accounts" }, ...rows), test, result, adding);
+    return card("Models", h("ul", { class: "accounts" }, ...rows), h("div", { class: "card-actions" }, test), result, adding);
   }
 
   /** @param {Model} model @param {number} at */
@@ -203,7 +220,7 @@ class SettingsPage {
     const store = () => done(api.setSecret({ name: name.value.trim(), value: value.value }));
     const about = h("p", { class: "muted" }, "Kept encrypted in the vault. A value is never shown again; name it where a key is asked for.");
     const list = rows.length ? h("ul", { class: "accounts" }, ...rows) : null;
-    return card("Secrets", about, ...(list ? [list] : []), form("Store secret", store, field("Secret name", name), field("Value", value)));
+    return card("Secrets", about, ...(list ? [list] : []), form("Store secret", store, h("div", { class: "settings-fields" }, field("Secret name", name), field("Value", value))));
   }
 }
 
@@ -213,7 +230,7 @@ const card = (title, ...parts) => h("section", { class: "card", "aria-label": ti
 /** @param {Setting} one */
 function labelOf(one) {
   const name = one.key.slice(one.key.indexOf(".") + 1).replaceAll("_", " ");
-  const words = `${name[0].toUpperCase()}${name.slice(1)}`;
+  const words = LABELS[one.key] ?? `${name[0].toUpperCase()}${name.slice(1)}`;
   return one.variable ? `${words} (set by ${one.variable})` : words;
 }
 

@@ -1,8 +1,8 @@
 /** Usage: what models used and cost, by day, model and person. */
 
 import * as api from "../api.js";
-import { h, shape } from "../dom.js";
-import { failure, loading, note } from "../parts.js";
+import { h } from "../dom.js";
+import { dayPlot, daysTo, failure, loading, note } from "../parts.js";
 import { link } from "../router.js";
 
 /** @typedef {{key: string, name: string, calls: number, input_tokens: number, output_tokens: number,
@@ -16,9 +16,6 @@ const BY = /** @type {const} */ ([
   ["model", "Models"],
   ["user", "People"],
 ]);
-const STEP = 14;
-const BAR = 11;
-const HEIGHT = 96;
 
 /** @param {Context} context @returns {Page} */
 export function usagePage(context) {
@@ -31,13 +28,12 @@ class UsagePage {
   /** @param {Context} context */
   constructor(context) {
     this.context = context;
-    this.spans = h("p", { class: "meta" });
+    this.spans = h("nav", { class: "tabs", "aria-label": "Period" });
     this.results = h("div", { class: "why-results" });
     this.element = h(
       "div",
       { class: "page" },
-      h("header", { class: "page-head" }, h("h1", { tabindex: "-1" }, "Usage")),
-      this.spans,
+      h("header", { class: "page-head" }, h("h1", { tabindex: "-1" }, "Usage"), this.spans),
       this.results,
     );
   }
@@ -46,8 +42,8 @@ class UsagePage {
   show(route) {
     const days = Number(route.query.get("days")) || SPANS[1];
     const links = SPANS.map((span) => {
-      const current = span === days ? "true" : null;
-      return h("a", { href: link("usage", "", { days: String(span) }), "aria-current": current }, `${span} days`);
+      const current = span === days ? "page" : null;
+      return h("a", { class: "tab", href: link("usage", "", { days: String(span) }), "aria-current": current }, `${span} days`);
     });
     this.spans.replaceChildren(...links);
     this.#load(days);
@@ -66,7 +62,7 @@ class UsagePage {
     try {
       const listings = await Promise.all(BY.map(([by]) => api.usage({ by, days, signal })));
       if (signal.aborted) return;
-      const sections = BY.map(([by, heading], index) => section(by, heading, listings[index].rows));
+      const sections = BY.map(([by, heading], index) => section(by, heading, listings[index].rows, days));
       this.results.replaceChildren(...sections);
     } catch (error) {
       if (signal.aborted) return;
@@ -75,41 +71,35 @@ class UsagePage {
   }
 }
 
-/** @param {string} by @param {string} heading @param {UsageRow[]} rows */
-function section(by, heading, rows) {
+/** @param {string} by @param {string} heading @param {UsageRow[]} rows @param {number} days */
+function section(by, heading, rows, days) {
   const head = h("div", { class: "section-head" }, h("h2", {}, heading));
   if (!rows.length) return h("section", { class: "section" }, head, h("p", {}, "No model was called."));
-  const drawn = by === "day" ? [...rows].reverse() : rows;
-  return h("section", { class: "section" }, head, plot(drawn), tableOf(heading, rows));
+  const drawn = by === "day" ? [usagePlot(rows, days)] : [];
+  return h("section", { class: "section" }, head, ...drawn, tableOf(heading, rows));
 }
 
-/** A bar a row, as high as it cost or, without known prices, as many tokens. @param {UsageRow[]} rows */
-function plot(rows) {
+/** A bar a day, as high as it cost or, without known prices, as many tokens. @param {UsageRow[]} rows @param {number} count */
+export function usagePlot(rows, count) {
   const priced = rows.some((row) => cost(row) > 0);
   const value = (/** @type {UsageRow} */ row) => (priced ? cost(row) : tokens(row));
-  const most = Math.max(...rows.map(value), 1);
-  const width = rows.length * STEP;
-  const svg = shape("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, class: "plot", role: "img", width, height: HEIGHT });
-  const told = priced ? usd(most) : `${most.toLocaleString()} tokens`;
-  svg.setAttribute("aria-label", `The highest bar is ${told}`);
-  rows.forEach((row, index) => {
-    const height = Math.max(1, (value(row) / most) * (HEIGHT - 1));
-    const bar = shape("rect", { x: index * STEP, y: HEIGHT - height, width: BAR, height, rx: 1.5 });
-    bar.setAttribute("class", "bar busy");
-    const title = shape("title", {});
-    title.textContent = `${row.name}: ${usd(cost(row))}, ${tokens(row).toLocaleString()} tokens`;
-    bar.append(title);
-    svg.append(bar);
+  const words = (/** @type {number} */ most) => (priced ? usd(most) : `${most.toLocaleString()} tokens`);
+  const known = new Map(rows.map((row) => [row.name, row]));
+  const last = [daysTo(1)[0], ...known.keys()].sort().pop();
+  const days = daysTo(count, last).map((day) => {
+    const row = known.get(day);
+    /** @type {[number, string][]} */ const parts = [[row ? value(row) : 0, "busy"]];
+    return { day, words: row ? `${day}: ${usd(cost(row))}, ${tokens(row).toLocaleString()} tokens` : day, parts };
   });
-  const words = h("p", { class: "muted plot-words", "aria-hidden": "true" }, `The highest bar is ${told}.`);
-  return h("figure", { class: "plot-frame" }, h("div", { class: "plot-room" }, svg), words);
+  const most = Math.max(...rows.map(value));
+  return dayPlot(days, `Usage of the last ${count} days; the highest bar is ${words(most)}`, `${words(most)} a day at most`);
 }
 
 /** @param {string} heading @param {UsageRow[]} rows */
 function tableOf(heading, rows) {
   const columns = [heading, "Calls", "Input", "Cached", "Output", "Cost", "Estimated"];
   const head = h("tr", {}, ...columns.map((column) => h("th", { scope: "col" }, column)));
-  return h("div", { class: "scroll-x", tabindex: "0" }, h("table", {}, h("thead", {}, head), h("tbody", {}, ...rows.map(rowOf))));
+  return h("div", { class: "scroll-x", tabindex: "0" }, h("table", { class: "usage-table" }, h("thead", {}, head), h("tbody", {}, ...rows.map(rowOf))));
 }
 
 /** @param {UsageRow} row */
