@@ -140,7 +140,7 @@ class SettingsPage {
   /** @param {Model} model @param {number} at */
   #model(model, at) {
     const facts = [model.provider, model.model, model.base_url, model.api_key, model.variable && `set by ${model.variable}`];
-    if (at >= (this.file?.next_model ?? 0) && !model.variable) facts.push("used until you add a model");
+    if (at >= (this.file?.next_model ?? 0) && !model.variable) facts.push("built in, until you add one");
     const first = at > 0 && button("Make default", () => this.#put("", { default_model: at }), { class: "button small" });
     const badge = at === 0 && h("span", { class: "badge good" }, "default");
     const drop = () => this.#put("", { remove_model: at });
