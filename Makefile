@@ -58,7 +58,7 @@ lint: install-dev  ## ruff, pyright, import-linter, the house in figures
 	$(call timed,house,$(BIN)/python -m tests.architecture.house)
 	$(call timed,facts,$(BIN)/python -m tests.architecture.facts)
 
-test: lint  ## lint, then the tests of profile "test" (five minutes at most)
+test: lint  ## lint, then the tests of profile "test" (12 minutes on two cores)
 	$(call timed,pytest,HUBBUB_PROFILE=test $(PYTEST) $(BY_FILE))
 
 proof: lint  ## everything at full length; writes docs/proof/*.json

@@ -1,6 +1,7 @@
 """Makes the pictures of the README from the running product: `python -m tests.pictures`.
 
-Chromium shows the console (docs/img/approve.png), tmux the terminal (docs/img/terminal.svg).
+Chromium shows the console (docs/img/approve.png) and one conversation on every platform
+(docs/img/everywhere.png), tmux the terminal (docs/img/terminal.svg).
 """
 
 import asyncio
@@ -19,11 +20,16 @@ from rich.text import Text
 from tests.bot.cli.multiplexer import READY, terminal
 from tests.browser.chromium import chromium
 from tests.browser.console import Console
+from tests.everywhere.conversation import Held
+from tests.everywhere.hub import PLATFORMS, HubEverywhere, open_hub_everywhere
+from tests.everywhere.test_page import PAGE, console_picture, drawable
+from tests.everywhere.test_page import WIDTH as WIDTH_EVERYWHERE
 from tests.harness.process import HubProcess
+from tests.simulators.model import ToolCall, text, tools
 from tests.tree import ROOT
 
 PLACE = ROOT / "docs" / "img"
-WIDTH, HEIGHT = 960, 600
+WIDTH, HEIGHT = 1200, 680
 COLUMNS, ROWS = 84, 30
 ANY_PORT = {"HUBBUB__HTTP__PORT": "0"}
 WAITING = "^waiting for your answer:"
@@ -47,6 +53,42 @@ async def picture_console(directory: Path) -> bytes:
         await expect(page.get_by_text("No conversations yet.")).to_have_count(0)
         await console.card().scroll_into_view_if_needed()
         return await page.screenshot(animations="disabled", caret="hide")
+
+
+LEFT = """Two things are left:
+
+1. the changelog, see [the draft](https://wiki.example.com/changelog)
+2. a deployment to **staging**
+
+All 412 tests passed; `make image` took 42 s."""
+DEPLOYED = "Staging runs version 2.4 now."
+
+
+async def picture_everywhere(directory: Path) -> bytes:
+    """The same conversation on Telegram, Slack, Discord and in the console."""
+    async with open_hub_everywhere(directory) as town, chromium() as browser:
+        (directory / "workspace" / "deploy.sh").write_text("echo version 2.4 is on $1\n")
+        town.model.rule("What is left", text(LEFT))
+        town.model.rule("Deploy it", tools(ToolCall("shell", {"command": "sh deploy.sh staging"})))
+        town.model.rule("", text(DEPLOYED), on="tool")
+        held = {name: await _converse(town, name) for name in town.people}
+        places: dict[str, object] = {name: drawable(held[name]) for name in PLATFORMS}
+        places["web"] = {"picture": await console_picture(browser, town, DEPLOYED)}
+        page = await browser.new_page(viewport={"width": WIDTH_EVERYWHERE, "height": 400})
+        await page.goto(PAGE.as_uri())
+        await page.evaluate("(places) => draw(places)", places)
+        return await page.screenshot(full_page=True)
+
+
+async def _converse(town: HubEverywhere, name: str) -> Held:
+    person = town.people[name]
+    await person.says("What is left before the release?")
+    await person.sees("took 42 s")
+    await person.says("Deploy it.")
+    card = await person.sees("sh deploy.sh")
+    await person.presses("Approve")
+    await person.sees(DEPLOYED)
+    return Held(card, await person.transcript())
 
 
 async def picture_terminal(directory: Path) -> str:
@@ -124,8 +166,12 @@ async def main() -> None:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
         (PLACE / "approve.png").write_bytes(await picture_console(Path(place)))
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
-        text = await picture_terminal(Path(place))
-    (PLACE / "terminal.svg").write_text(re.sub(r"(?<=/approve )\S{10}|(?<=/deny )\S{10}", "k3f9a7mzq2", text))
+        (PLACE / "everywhere.png").write_bytes(await picture_everywhere(Path(place)))
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
+        shown = await picture_terminal(Path(place))
+    (PLACE / "terminal.svg").write_text(
+        re.sub(r"(?<=/approve )\S{10}|(?<=/deny )\S{10}", "k3f9a7mzq2", shown)
+    )
 
 
 if __name__ == "__main__":

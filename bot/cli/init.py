@@ -413,17 +413,17 @@ def _url(said: str) -> str:
 
 
 def _next(target: Path, answers: Answers) -> str:
-    option = "" if target == Path(FILE_NAME) else f" --config {target}"
-    name = own_name()
-    if read_access(load(target, secrets=False).config.hub.data_dir) is not None:
-        lines = ["Next:", f"  restart the running hub (a changed token: {name} config reload{option})"]
-    else:
-        lines = ["Next:", f"  {name} run{option}"]
+    name, option = own_name(), "" if target == Path(FILE_NAME) else f" --config {target}"
+    running = read_access(load(target, secrets=False).config.hub.data_dir) is not None
+    if running and not answers.channels:
+        return f"Next:\n  {name} config reload{option}\n  and the running hub uses the model"
+    again = f"restart the running hub (a changed token: {name} config reload{option})"
+    lines = ["Next:", f"  {again if running else f'{name} run{option}'}"]
     for channel in answers.channels:
         lines.append(f"  then send the bot a message on {channel.platform.name}")
         if not channel.account:
-            lines.append("  and pair yourself with the code in its reply:")
-            lines.append(f"  {name} pair approve{option} CODE --as owner")
+            pair = f"  {name} pair approve{option} CODE --as owner"
+            lines += ["  and pair yourself with the code in its reply:", pair]
     if not answers.channels:
         lines.append(f"  then open the link it prints, or chat here: {name} chat{option}")
     return "\n".join(lines)

@@ -127,6 +127,8 @@ def reload(path: Path | None, *, as_json: bool) -> None:
     if as_json:
         print_json(done)
     else:
+        if not done.channels and not done.next_start:
+            typer.echo("the hub uses the configuration as it is written")
         for change in done.channels:
             typer.echo(printable(change.in_words()))
         if done.next_start:

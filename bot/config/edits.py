@@ -108,17 +108,20 @@ def literal(value: Value) -> str:
 
 
 def replace_text(path: Path, before: str, after: str) -> None:
-    """Replace a file's text, whole or not at all; its mode stays.
+    """Replace a file's text, whole or not at all; its mode stays. A missing file counts as empty, and is made
+    for its user only.
 
     Raises EditRefused if the file no longer holds `before`, and OSError if it can't be written."""
     path = path.resolve()
-    if read_text(path) != before:
+    there = path.exists()
+    if (read_text(path) if there else "") != before:
         raise EditRefused(f"{path.name} was changed in the meantime; nothing was written, try again")
     unfinished = path.with_name(f".{path.name}.new")
     unfinished.unlink(missing_ok=True)
     fd = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(fd, "wb") as file:
-        os.fchmod(fd, path.stat().st_mode & 0o7777)
+        if there:
+            os.fchmod(fd, path.stat().st_mode & 0o7777)
         file.write(after.encode())
         file.flush()
         os.fsync(fd)

@@ -73,9 +73,14 @@ class Loaded:
         return self.config.hub.data_dir / DATABASE_NAME
 
     @property
+    def file(self) -> Path:
+        """Return the configuration file, also if there is none yet: the next start reads it."""
+        return Path(FILE_NAME) if self.source is None else self.source
+
+    @property
     def closed(self) -> Sequence[Path]:
         """The hub's own files and directories, wherever they are: no tool may use them."""
-        own = (self.source, self.environment_file, self.config.policy.file)
+        own = (self.file, self.environment_file, self.config.policy.file)
         return [self.config.hub.data_dir, *(file for file in own if file is not None)]
 
 
@@ -100,10 +105,9 @@ def load(
     source = _source(path, environ, cwd)
     beside = environment_file(source)
     environ = with_file(environ, beside, cwd)
-    # Everything that judges values, for those who need no more than to know where the database is.
-
+    named = Path(FILE_NAME) if source is None and text is not None else source
     return Loaded(
-        config_of(source, environ, cwd, secrets=secrets, text=text),
+        config_of(named, environ, cwd, secrets=secrets, text=text),
         source,
         MappingProxyType(dict(environ)),
         cwd / beside if (cwd / beside).is_file() else None,

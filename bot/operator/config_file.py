@@ -134,6 +134,7 @@ class SettingsFile:
         ]
         return SettingsFileView(
             file=str(self._path),
+            missing=self._missing(),
             version=_version(text),
             models=tuple(models),
             settings=tuple(settings_in(config, variables)),
@@ -345,13 +346,15 @@ class SettingsFile:
 
     @property
     def _path(self) -> Path:
-        if self._loaded.source is None:
-            raise AdminError("refused", "this hub has no configuration file; create one with `hubbub init`")
-        return self._loaded.source
+        return self._loaded.file
+
+    def _missing(self) -> bool:
+        """Return whether the hub began without a file, and there is none yet: a change makes it."""
+        return self._loaded.source is None and not self._path.exists()
 
     async def _text(self) -> str:
         try:
-            return await asyncio.to_thread(read_text, self._path)
+            return "" if self._missing() else await asyncio.to_thread(read_text, self._path)
         except (OSError, UnicodeDecodeError) as error:
             raise AdminError("refused", f"{self._path} can't be read; check the file") from error
 

@@ -228,11 +228,12 @@ class WaitingChangeView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsFileView:
-    """The configuration file. `version`: of its text; `next_start`: changed keys that wait for a restart;
-    `next_model`: the place of a model that is added, as in `models.1.name`; `waiting`: null if nothing
-    waits."""
+    """The configuration file. `missing`: the first change makes it; `version`: of its text; `next_start`:
+    changed keys that wait for a restart; `next_model`: the place of a model that is added, as in
+    `models.1.name`; `waiting`: null if nothing waits."""
 
     file: str
+    missing: bool
     version: str
     models: tuple[ConfiguredModelView, ...]
     settings: tuple[SettingView, ...]

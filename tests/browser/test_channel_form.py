@@ -17,7 +17,6 @@ from tests.simulators.telegram import TelegramSimulator
 
 pytestmark = [
     pytest.mark.chromium,
-    pytest.mark.slow,
     pytest.mark.asyncio(loop_scope="session"),
 ]
 SCREENS: list[tuple[int, Literal["dark", "light"]]] = [

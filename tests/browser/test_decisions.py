@@ -18,7 +18,6 @@ from tests.simulators.telegram.world import Message
 
 pytestmark = [
     pytest.mark.chromium,
-    pytest.mark.slow,
     pytest.mark.asyncio(loop_scope="session"),
 ]
 
@@ -30,6 +29,7 @@ async def hub(tmp_path: Path, telegram: TelegramSimulator) -> AsyncIterator[HubP
         yield running
 
 
+@pytest.mark.slow
 async def test_a_denied_call_does_not_run(console: Console, hub: HubProcess, complaints: Complaints) -> None:
     await console.say_in_a_new_thread("run: touch made")
     await console.decide("Deny")
@@ -41,6 +41,7 @@ async def test_a_denied_call_does_not_run(console: Console, hub: HubProcess, com
     assert complaints.lines == []
 
 
+@pytest.mark.slow
 async def test_edited_arguments_are_the_ones_that_run(
     console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
@@ -60,6 +61,7 @@ async def test_edited_arguments_are_the_ones_that_run(
     assert complaints.lines == []
 
 
+@pytest.mark.slow
 async def test_a_card_hides_nothing_of_what_would_run_nor_of_what_always_would_grant(
     console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
@@ -76,6 +78,7 @@ async def test_a_card_hides_nothing_of_what_would_run_nor_of_what_always_would_g
     assert complaints.lines == []
 
 
+@pytest.mark.slow
 async def test_an_edit_that_cannot_be_run_is_refused_at_its_field(console: Console) -> None:
     await console.say_in_a_new_thread("run: ls")
     card = console.card()
@@ -91,6 +94,7 @@ async def test_an_edit_that_cannot_be_run_is_refused_at_its_field(console: Conso
     await expect(console.outcome()).to_contain_text("Denied by you")
 
 
+@pytest.mark.slow
 async def test_a_question_is_answered_by_choice_and_in_words(
     console: Console, complaints: Complaints
 ) -> None:
@@ -105,6 +109,7 @@ async def test_a_question_is_answered_by_choice_and_in_words(
     assert complaints.lines == []
 
 
+@pytest.mark.slow
 async def test_a_question_of_telegram_is_answered_in_the_console_and_the_other_way(
     console: Console, telegram: TelegramSimulator, complaints: Complaints
 ) -> None:
@@ -128,6 +133,7 @@ async def test_a_question_of_telegram_is_answered_in_the_console_and_the_other_w
     assert complaints.lines == []
 
 
+@pytest.mark.slow
 async def test_opposite_answers_here_and_on_telegram_at_one_instant_have_one_outcome(
     console: Console, telegram: TelegramSimulator, hub: HubProcess, complaints: Complaints
 ) -> None:
@@ -228,6 +234,7 @@ async def test_a_file_goes_with_a_message_by_drop_by_button_and_pasted(
     assert complaints.lines == []
 
 
+@pytest.mark.slow
 async def test_an_unsent_message_keeps_its_files(console: Console, complaints: Complaints) -> None:
     page = console.page
     await console.open("chat/new")

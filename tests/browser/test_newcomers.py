@@ -14,7 +14,6 @@ from tests.simulators.telegram import TelegramSimulator
 
 pytestmark = [
     pytest.mark.chromium,
-    pytest.mark.slow,
     pytest.mark.asyncio(loop_scope="session"),
 ]
 CUT = ("ERR_", "Failed to fetch", "Failed to load resource")

@@ -1,5 +1,5 @@
-"""A newcomer beyond the first tool: a routine and its notice, a member, a model of their own, the switch of
-all tools. What each took is printed."""
+"""A newcomer's first day, from `make run` on: a tool, a routine and its notice, a member, a model of their
+own, the switch of all tools. What each took is printed; profile `proof` begins in a fresh clone."""
 
 import re
 import time
@@ -10,28 +10,24 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
-from tests.harness.process import HubProcess
-from tests.harness.simulators import write_config
+from tests.harness.clone import newcomers_hub
+from tests.plugins.profile import Profile
+from tests.plugins.proof import ProofRecord
 from tests.simulators.model import ModelSimulator
 
 pytestmark = [pytest.mark.chromium, pytest.mark.asyncio(loop_scope="session")]
 
-MODELS = """\
-[[models]]
-name = "demo"
-provider = "demo"
-"""
-MAX_ACTIONS = {"first tool": 5, "routine": 8, "member": 5, "model": 12, "pause": 4}
+MAX_ACTIONS = {"first_tool": 5, "routine": 8, "member": 5, "model": 11, "pause": 4}
 
 
 class Newcomer:
     """Somebody at the console whose every click, filled field and key counts."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: Page, began: float) -> None:
         self.page = page
         self.actions = 0
         self.took: dict[str, tuple[int, float]] = {}
-        self._began = time.monotonic()
+        self._began = began
 
     async def goes(self, name: str) -> None:
         """Follow a link of the navigation."""
@@ -64,24 +60,30 @@ class Newcomer:
         self.actions, self._began = 0, time.monotonic()
 
 
+@pytest.mark.timeout(600)
 async def test_a_newcomers_day_takes_few_actions(
-    browser: Browser, tmp_path: Path, complaints: Complaints, capsys: pytest.CaptureFixture[str]
+    browser: Browser,
+    tmp_path: Path,
+    complaints: Complaints,
+    profile: Profile,
+    proof_record: ProofRecord,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    write_config(tmp_path, MODELS)
+    began = time.monotonic()
     async with (
         ModelSimulator(api_key="k-new", models=("sim-1",)) as simulator,
-        HubProcess(tmp_path) as hub,
+        newcomers_hub(tmp_path, profile) as hub,
         tab(browser, complaints) as page,
     ):
-        console, person = Console(page, hub.url), Newcomer(page)
-        await console.log_in(await hub.link())
-        person.actions += 1
+        console, person = Console(page, hub.url), Newcomer(page, began)
+        await console.log_in(hub.link)
+        person.actions += 2  # `make run`, and the link
         await page.get_by_role("button", name="run: ls").click()
         person.actions += 2
         await console.field.press("Enter")
         await person.clicks("Approve", "article.approval")
         await console.sees("I ran ls. Result:")
-        person.did("first tool")
+        person.did("first_tool")
 
         await person.says("every weekday at 9: what time is it")
         await expect(console.card()).to_contain_text("Create routine")
@@ -128,10 +130,8 @@ async def test_a_newcomers_day_takes_few_actions(
             await person.fills(label, text, added)
         await person.clicks("Add model")
         await person.clicks("Approve", "article.approval")
-        await person.clicks("Make default")
-        await expect(page.get_by_role("region", name="Models").get_by_role("listitem").first).to_contain_text(
-            "seconddefault"
-        )
+        first = page.get_by_role("region", name="Models").get_by_role("listitem").first
+        await expect(first).to_contain_text("seconddefault")
         called = len(simulator.log)
         await console.say_in_a_new_thread("hello")
         await expect(console.messages("assistant").last).to_be_visible()
@@ -147,5 +147,7 @@ async def test_a_newcomers_day_takes_few_actions(
     with capsys.disabled():
         for what, (actions, seconds) in person.took.items():
             print(f"\nnewcomer, {what}: {actions} actions, {seconds:.1f} s", end="")
+    took = {what: {"actions": actions, "took_s": round(s, 1)} for what, (actions, s) in person.took.items()}
+    proof_record("newcomer-browser", **took)
     assert {what: actions for what, (actions, _) in person.took.items() if actions > MAX_ACTIONS[what]} == {}
     assert complaints.lines == []

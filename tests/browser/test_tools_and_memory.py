@@ -14,7 +14,6 @@ from tests.harness.process import HubProcess, running_hub
 
 pytestmark = [
     pytest.mark.chromium,
-    pytest.mark.slow,
     pytest.mark.asyncio(loop_scope="session"),
 ]
 

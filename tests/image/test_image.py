@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+import yaml
 
 from tests.harness.images import base_image, run
 from tests.tree import ROOT
@@ -42,18 +43,29 @@ def image() -> Iterator[str]:
 
 @pytest.fixture
 def container(image: str) -> Iterator[str]:
-    """The hub in a container with a volume of its own; its root is read-only."""
+    """The hub as compose.yaml runs it, with a volume and a port of its own."""
     name = f"{image}-{uuid.uuid4().hex[:8]}"
-    run(
-        "docker", "run", "--detach", "--name", name, "--read-only", "--tmpfs", "/tmp",
-        "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
-        "--volume", f"{name}:/data", "--publish", "127.0.0.1::8765", image,
-    )  # fmt: skip
+    run("docker", "run", "--detach", "--name", name, *_composed(name), image)
     try:
         yield name
     finally:
         subprocess.run(["docker", "rm", "--force", name], capture_output=True, check=False)
         subprocess.run(["docker", "volume", "rm", "--force", name], capture_output=True, check=False)
+
+
+def _composed(volume: str) -> Iterator[str]:
+    """Yield the options of `docker run` for what compose.yaml says; `docker compose` may be missing here."""
+    service = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]["hubbub"]
+    yield from ("--restart", service["restart"])
+    if service["read_only"]:
+        yield "--read-only"
+    for option, key in (("--tmpfs", "tmpfs"), ("--cap-drop", "cap_drop"), ("--security-opt", "security_opt")):
+        for value in service[key]:
+            yield from (option, value)
+    (place,) = (entry.partition(":")[2] for entry in service["volumes"])
+    yield from ("--volume", f"{volume}:{place}")
+    (address, _, port) = service["ports"][0].split(":")
+    yield from ("--publish", f"{address}::{port}")
 
 
 def ready(container: str) -> dict[str, object]:

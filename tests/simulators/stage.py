@@ -14,7 +14,7 @@ from typing import IO, Self
 from tests.patience import PATIENCE_S
 from tests.simulators.desks import Desk, DiscordDesk, SlackDesk, TelegramDesk
 from tests.simulators.discord import DiscordSimulator
-from tests.simulators.model import ModelSimulator
+from tests.simulators.model import ModelSimulator, Prompt, Reply, text
 from tests.simulators.slack import SlackSimulator
 from tests.simulators.telegram import TelegramSimulator
 
@@ -106,6 +106,16 @@ def channel_text(settings: Settings, desk: Desk, **options: str) -> str:
     return "\n".join(["", f"[channels.{desk.name}]", *lines, ""])
 
 
+def _results(prompt: Prompt) -> Reply:
+    """Repeat results as people read them, where the built-in answer shows the model's view."""
+    return text(f"Done: {' | '.join(map(_without_fence, prompt.tool_results))}")
+
+
+def _without_fence(result: str) -> str:
+    note, fence, rest = result.partition("<tool_output ")
+    return note + rest.partition("\n")[2].rpartition("\n</tool_output")[0] if fence else result
+
+
 class Stage:
     """The simulators and the hub's process; an async context manager that ends all of them."""
 
@@ -116,6 +126,7 @@ class Stage:
         self.slack = SlackSimulator(port=settings.slack_port) if "slack" in settings.also else None
         self.discord = DiscordSimulator(port=settings.discord_port) if "discord" in settings.also else None
         self.model = ModelSimulator(api_key=API_KEY, port=settings.model_port)
+        self.model.rule("", _results, on="tool")
         self.hub: asyncio.subprocess.Process | None = None
         self.desks: list[Desk] = []
         self._running = contextlib.AsyncExitStack()

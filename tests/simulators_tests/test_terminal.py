@@ -165,6 +165,20 @@ async def test_a_hub_that_does_not_start_says_why(stage: Stage) -> None:
         await stage.start_hub()
 
 
+async def test_its_model_shows_results_without_their_fence(stage: Stage) -> None:
+    fenced = '<tool_output name="shell" id="5abd">\nexit code: 0\nplan.md\n</tool_output id="5abd">'
+    call = {"id": "c1", "type": "function", "function": {"name": "shell", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "please run: ls"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": fenced},
+    ]
+    async with httpx.AsyncClient(headers={"Authorization": "Bearer simulated-key"}) as http:
+        asked = {"model": "sim-1", "messages": messages}
+        answer = await http.post(f"{stage.model.openai_base_url}/chat/completions", json=asked)
+    assert answer.json()["choices"][0]["message"]["content"] == "Done: exit code: 0\nplan.md"
+
+
 async def test_the_command_runs_until_it_is_interrupted(tmp_path: Path) -> None:
     running = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tests.simulators", "--data", str(tmp_path), "--hub-port", "0"),

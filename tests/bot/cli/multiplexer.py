@@ -7,7 +7,7 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.harness.process import environment
@@ -30,11 +30,16 @@ class Pane:
         self._columns = columns
         self._rows = rows
 
-    async def start(self, *words: str, env: Mapping[str, str] | None = None) -> None:
+    async def start(
+        self,
+        *words: str,
+        env: Mapping[str, str] | None = None,
+        program: Sequence[str] = (sys.executable, "-m", "bot"),
+    ) -> None:
         """Start `hubbub` with these words in a new terminal; its end is said on the screen, with its code."""
         surroundings = environment(TERM="tmux-256color", LANG="C.UTF-8", **(env or {}))
         command = shlex.join(["env", "-i", *(f"{k}={v}" for k, v in surroundings.items())])
-        command += f" {shlex.quote(sys.executable)} -m bot {shlex.join(words)}; echo {ENDED} $?; cat"
+        command += f" {shlex.join((*program, *words))}; echo {ENDED} $?; cat"
         await self.close()
         self._starts += 1  # a server that was told to end may still be there for a moment
         size = ("-x", str(self._columns), "-y", str(self._rows))

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -45,43 +44,6 @@ async def test_a_newcomer_approves_a_tool_and_sees_what_it_said(tmp_path: Path, 
     if profile.name == "proof":
         PAGE.write_text(pictures)
     assert pictures == PAGE.read_text(), "the screen has changed; HUBBUB_PROFILE=proof writes the page anew"
-
-
-async def test_a_newcomers_day_in_a_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What each part takes is printed; a model is added by `hubbub init` only."""
-    took: dict[str, tuple[int, float]] = {}
-
-    async def part(what: str, actions: int, *lines: str) -> None:
-        began = time.monotonic()
-        for line, seen in zip(lines[::2], lines[1::2], strict=True):
-            await (screen.type(line) if line == "a" else screen.writes(line))
-            await screen.shows(seen)
-        took[what] = (actions, time.monotonic() - began)
-
-    async with terminal(tmp_path) as screen:
-        await screen.opens_chat()
-        await part("first tool", 2, "run: ls", CARD, "a", r"✓ shell")
-        routine = "every weekday at 9: what time is it"
-        await part("routine", 2, routine, "May I run routine_create", "a", "✓ routine_create")
-        (made,) = json.loads((await hubbub(tmp_path, "routines", "list", "--json")).out)
-        began = time.monotonic()
-        assert (await hubbub(tmp_path, "routines", "fire", made["name"])).code == 0
-        await screen.shows("You said: what time is it")
-        took["its notice"] = (1, time.monotonic() - began)
-        began = time.monotonic()
-        invited = await hubbub(tmp_path, "users", "invite", "Mia")
-        assert "/login#code=" in invited.out, invited.err
-        took["member"] = (1, time.monotonic() - began)
-        shown = r"^  begun\s*$"
-        await part("live output", 2, "run: echo begun; sleep 600", "command: echo begun", "a", shown)
-        await part("stop", 1, "/stop", r"^Stopped\.")
-        paused = "All tools are paused"
-        await part("pause", 2, "/pause", paused, "/unpause", "Tools can run again")
-        await screen.press("C-d")
-        await screen.shows(ENDED)
-    with capsys.disabled():
-        for what, (actions, seconds) in took.items():
-            print(f"\nnewcomer in a terminal, {what}: {actions} actions, {seconds:.1f} s", end="")
 
 
 def _framed(screen: str) -> str:

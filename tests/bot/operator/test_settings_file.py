@@ -205,10 +205,32 @@ async def test_a_model_is_tried_before_it_is_saved_used_at_once_and_removed(tmp_
         assert "sim-1" not in path.read_text()
 
 
-async def test_without_a_file_the_page_says_how_to_make_one(tmp_path: Path) -> None:
-    async with HubProcess(tmp_path, env={"HUBBUB__HTTP__PORT": "0"}), client(tmp_path) as owner:
-        status, page = await owner.ask("GET", "/api/settings")
-        assert (status, "hubbub init" in page["error"]["message"]) == (409, True)
+async def test_the_first_change_makes_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "hubbub.toml"
+    env = {"HUBBUB__HTTP__PORT": "0", "HUBBUB__WORKSPACE__DIR": "."}
+    async with HubProcess(tmp_path, env=env) as hub, client(tmp_path) as owner:
+        page = await owner.get("/api/settings")
+        shown = (page["file"], page["missing"], page["next_model"], [one["name"] for one in page["models"]])
+        assert shown == ("hubbub.toml", True, 0, ["demo"])
+        path.write_text("# of somebody else\n")
+        stale = {**body_of(page), "changes": {"budget.daily_usd": 2.5}}
+        assert (await owner.ask("POST", "/api/settings", stale))[0] == 409
+        assert path.read_text() == "# of somebody else\n"
+        path.unlink()
+        status, page = await change(owner, {"models.0.name": "mine", "models.0.provider": "demo"})
+        assert (status, page["missing"], page["next_start"]) == (200, False, []), hub.err
+        assert path.read_text() == '[[models]]\nname = "mine"\nprovider = "demo"\n'
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        sent = await owner.send("write hubbub.toml: mine")
+        (asked,) = (await owner.until("/api/approvals", lambda page: len(page["approvals"]) == 1))[
+            "approvals"
+        ]
+        assert (await owner.resolve(asked["gate_id"], "approve"))[0] == 200
+        where = f"/api/threads/{sent['thread_id']}"
+        await owner.until(where, lambda page: "belongs to the hub itself" in str(page))
+    async with HubProcess(tmp_path, env=env), client(tmp_path) as owner:
+        page = await owner.get("/api/settings")
+        assert [one["name"] for one in page["models"]] == ["mine"]
 
 
 async def add_telegram(api: Client, token: str, url: str | None) -> tuple[int, Any]:

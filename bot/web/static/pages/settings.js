@@ -10,7 +10,7 @@ import { complain, toast } from "../toasts.js";
 /** @typedef {{key: string, value: Written, choices: string[], variable: string | null}} Setting */
 /** @typedef {{name: string, provider: string, model: string, base_url: string, api_key: string,
  *   variable: string | null}} Model */
-/** @typedef {{file: string, version: string, models: Model[], settings: Setting[], next_start: string[],
+/** @typedef {{file: string, missing: boolean, version: string, models: Model[], settings: Setting[], next_start: string[],
  *   locked: {key: string, line: number, value: string | null}[], can_undo: boolean,
  *   next_model: number, waiting: {gate_id: string, lines: string[], approved: boolean} | null}} SettingsFile */
 /** @typedef {{name: string, changed_at: number}} Secret */
@@ -111,7 +111,8 @@ class SettingsPage {
     this.undo.hidden = !file.can_undo;
     const count = file.next_start.length;
     const words = `${count} ${count === 1 ? "setting waits" : "settings wait"} for a restart: ${file.next_start.join(", ")}`;
-    this.waiting.textContent = count ? words : "";
+    const made = `The hub runs on its defaults. Your first change makes the file ${file.file}.`;
+    this.waiting.textContent = count ? words : file.missing ? made : "";
     const sections = Object.entries(SECTIONS).map(([section, title]) => this.#section(section, title));
     this.body.replaceChildren(this.#models(), this.#secrets(), ...sections, lockedView(file));
     this.#card(file.waiting);
@@ -156,11 +157,13 @@ class SettingsPage {
   /** @param {Model} model @param {number} at */
   #model(model, at) {
     const facts = [model.provider, model.model, model.base_url, model.api_key, model.variable && `set by ${model.variable}`];
+    if (at >= (this.file?.next_model ?? 0) && !model.variable) facts.push("built in, until you add one");
     const first = at > 0 && button("Make default", () => this.#put("", { default_model: at }), { class: "button small" });
     const badge = at === 0 && h("span", { class: "badge good" }, "default");
     const drop = () => this.#put("", { remove_model: at });
-    const remove = confirmButton("Remove", `Remove ${model.name}?`, drop, { class: "button small" });
-    const edits = PROVIDERS.includes(model.provider) && !model.variable;
+    const written = at < (this.file?.next_model ?? 0);
+    const remove = written && confirmButton("Remove", `Remove ${model.name}?`, drop, { class: "button small" });
+    const edits = written && PROVIDERS.includes(model.provider) && !model.variable;
     const edit = edits && h("details", {}, h("summary", {}, `Edit ${model.name}`), this.#modelForm(model, at));
     const actions = h("div", { class: "card-actions" }, first, remove);
     const shown = h("span", { class: "muted" }, facts.filter(Boolean).join(" · "));
