@@ -138,6 +138,11 @@ def test_an_address_longer_than_a_message_costs_only_the_link() -> None:
         assert any("link" in style for one in seen for style in one.styles) == (chars <= 1_968)
 
 
+def test_a_language_that_discord_reads_as_code_is_left_out() -> None:
+    (content,) = render_blocks((Markdown("```text/x-log\nhello\n```"),))
+    assert list(markdown.fences(content)) == [(None, "hello")]
+
+
 def test_code_of_six_thousand_characters_continues_as_code_in_its_language() -> None:
     lines = "\n".join(f"line_{number} = {number}" for number in range(400))
     contents = render_blocks((Markdown(f"Here:\n\n```python\n{lines}\n```"),))

@@ -350,11 +350,13 @@ async def test_a_success_ends_a_row_of_failures_and_an_interruption_does_not_cou
     world: Bench, well: RunStatus
 ) -> None:
     row = await kept(world)
-    for number, state in enumerate((RunStatus.FAILED, RunStatus.INTERRUPTED, well)):
-        await world.store.runs.finish_run(await started(world, row, f"asked:{number}"), RunEnd(state))
+    spent = RunEnd(RunStatus.FAILED, budget_since=world.clock.now())
+    ends = (RunEnd(RunStatus.FAILED), RunEnd(RunStatus.INTERRUPTED), spent, RunEnd(well))
+    for number, end in enumerate(ends):
+        await world.store.runs.finish_run(await started(world, row, f"asked:{number}"), end)
         after = await world.store.routines.routine(row.id)
         assert after is not None
-        assert after.failures == (1, 1, 0)[number]
+        assert after.failures == (1, 1, 1, 0)[number]
 
 
 async def test_only_the_newest_runs_are_kept(world: Bench) -> None:

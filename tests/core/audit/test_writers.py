@@ -129,6 +129,18 @@ async def test_a_number_is_not_given_again_after_the_last_record_was_deleted(off
     assert problems(office) == ["record 3/2 is missing: deleted"]
 
 
+async def test_a_writers_records_stay_in_order_when_its_clock_is_set_back(office: Office) -> None:
+    office.clock.advance(31)
+    async with office.hubs(1) as (world,):
+        await writes(world)
+        office.clock.advance(-1)
+        await writes(world)
+        await office.linker(world).catch_up()
+    with office.tampering() as db:
+        placed = db.execute("SELECT number FROM audit WHERE writer = 3 AND position > 0 ORDER BY position").fetchall()
+    assert placed == [(1,), (2,), (3,), (4,)]
+
+
 async def test_one_hub_chains_and_the_other_notes_the_heads(office: Office) -> None:
     office.clock.advance(31)
     async with office.hubs(2) as (one, two):
@@ -152,13 +164,15 @@ async def test_after_all_of_an_ended_hubs_records_were_dropped_nothing_is_missed
         office.clock.advance(1)
         assert await world.store.audit.prune_audit(office.clock.now(), 5) == 5
         assert office.findings() == []
-        assert await world.store.audit.prune_audit(office.clock.now(), 100) == 8
+        assert await world.store.audit.prune_audit(office.clock.now(), 1) == 1
+        assert office.findings() == [], "of each writer it is known what was dropped, also earlier"
+        assert await world.store.audit.prune_audit(office.clock.now(), 100) == 7
         assert office.findings() == []
         with office.tampering() as db:
-            assert db.execute("SELECT writer, number FROM audit_writers").fetchall() == [(3, 2)]
+            assert db.execute("SELECT writer, number FROM audit_writers").fetchall() == [(3, 3)]
         await office.linker(world).catch_up()
         office.clock.advance(1)
-        assert await world.store.audit.prune_audit(office.clock.now(), 100) == 3, (
+        assert await world.store.audit.prune_audit(office.clock.now(), 100) == 4, (
             "its own ones, with the policy"
         )
         assert office.findings() == []

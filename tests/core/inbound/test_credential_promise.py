@@ -23,7 +23,7 @@ Step = Callable[[Front, Asked], Awaitable[None]]
 @pytest_asyncio.fixture
 async def front(tmp_path: Path) -> AsyncIterator[Front]:
     """Looked through at the end: the database and its log, byte by byte."""
-    rules = ChannelAccess(groups=GroupMode.ALL)
+    rules = ChannelAccess(groups=GroupMode.ALL, allow=frozenset({"mia"}))
     opened = await Front.open(tmp_path, rules=rules, owners=(OWNER_ACCOUNT, "second"))
     opened.confiding = CredentialCapture(seal)
     yield opened
@@ -180,6 +180,13 @@ async def test_a_credential_sent_after_the_request_ended_is_not_stored(front: Fr
     accepted = await front.presses(OWNER_ACCOUNT, PROMPT, 1, form=PASSWORD)
     assert accepted.outcome == f"refused: answer to {PROMPT}"
     assert await kept(front) == {}
+
+
+async def test_the_form_takes_nothing_of_another_person(front: Front) -> None:
+    asked = await Asked.open(front, SECRET)
+    accepted = await front.presses("mia", PROMPT, 1, form=PASSWORD)
+    assert accepted.outcome == f"refused: answer to {PROMPT}"
+    assert (await kept(front), await asked.answer()) == ({}, None)
 
 
 async def test_another_person_is_heard_as_ever(front: Front) -> None:

@@ -18,7 +18,7 @@ from core.routines.heartbeat import (
     keep_heartbeat,
     schedule_of_beats,
 )
-from core.routines.run import read_reply
+from core.routines.run import Told, read_reply
 from core.store.routine_rows import RoutineRow, RoutineText
 from core.store.sqlite.store import open_store
 from core.users import Role
@@ -177,3 +177,7 @@ def test_only_the_word_alone_is_silence(reply: str) -> None:
     told = read_reply(f"{reply.strip()} but the disk is full")
     assert told is not None
     assert told.status is RunStatus.ATTENTION
+
+
+def test_a_reply_that_only_remembers_is_silent() -> None:
+    assert read_reply("ROUTINE_STATE:\nup to 7") == Told(RunStatus.OK, "", "up to 7")

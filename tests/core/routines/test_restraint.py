@@ -188,3 +188,17 @@ async def test_a_manual_run_starts_the_cooldown_of_automatic_runs(works: Works) 
     assert await starts_s(works, row) == [0, 300, 600, 900, 1200]
     await fired(works, row)
     assert len(await starts_s(works, row)) == 6, "who asks for a run gets it, whatever the cooldown"
+
+
+async def test_a_slot_that_came_during_a_run_waits_until_the_cooldown_after_it(works: Works) -> None:
+    row = await works.make("rests", guardrails={"cooldown_s": 300})
+    works.model.hold()
+    for _ in range(3):
+        works.clock.advance(MINUTE)
+        await works.looked()
+        await works.until(lambda: works.model.asking == 1)
+    works.model.open()
+    await works.settled()
+    for _ in range(8):
+        await works.passes(MINUTE)
+    assert await starts_s(works, row) == [0, 420]

@@ -6,6 +6,7 @@ BLOCKED = (
     "rm -r -f /",
     "rm -f -r -- /",
     "rm --recursive --force /",
+    "rm -Rf /",
     "rm -rf /*",
     "rm -rf //",
     "rm -rf /./",

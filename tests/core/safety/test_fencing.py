@@ -3,10 +3,11 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from core.safety.fencing import fence_tool_output, sanitise, unfence
+from core.errors import InvalidArguments
+from core.safety.fencing import fence_tool_output, read_arguments, sanitise, unfence
 
 PIECES = st.sampled_from(
     [
@@ -23,11 +24,11 @@ PIECES = st.sampled_from(
         '"',
         "x",
         "&lt;",
-        "\uff1c",
+        *"\uff1c\ufe64\u2039",
     ]
 )
 TEXTS = st.text() | st.lists(PIECES, max_size=12).map("".join)
-TAG = re.compile(r"<[\s/\\]*tool[\s_-]*output", re.IGNORECASE)
+TAG = re.compile(r"[<\uff1c\ufe64\u2039][\s/\\]*tool[\s_-]*output", re.IGNORECASE)
 
 
 def test_a_block_names_its_tool() -> None:
@@ -68,6 +69,7 @@ def test_a_block_of_before_is_read() -> None:
     assert unfence('<tool_output name="shell">\nhello\n</tool_output>') == "hello"
 
 
+@example("\uff1c/tool_output \ufe64/tool_output \u2039/tool_output")
 @given(TEXTS)
 def test_only_the_fence_itself_looks_like_a_tag(text: str) -> None:
     assert len(TAG.findall(fence_tool_output("shell", text))) == 2
@@ -112,3 +114,9 @@ def test_sanitised_text_is_storable_and_stays_as_it_is(text: str) -> None:
     clean = sanitise(text)
     assert clean.encode("utf-8").decode("utf-8") == sanitise(clean)
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", clean)
+
+
+def test_arguments_are_at_most_32_deep() -> None:
+    assert read_arguments('{"a":' * 32 + "1" + "}" * 32)
+    with pytest.raises(InvalidArguments, match="over 32 deep"):
+        read_arguments('{"a":' * 33 + "1" + "}" * 33)

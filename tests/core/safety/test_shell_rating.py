@@ -328,9 +328,12 @@ def test_a_name_that_cannot_be_shown_fails_the_line(tmp_path: Path) -> None:
 def test_a_directory_is_read_whole_only_where_nothing_in_it_is_closed(line: str, tmp_path: Path) -> None:
     guard = make_workspace(tmp_path)
     assert judge(line, guard).level is Level.LOW
-    (tmp_path / "docs/deep").mkdir()
-    (tmp_path / "docs/deep/.env").write_text("secret")
-    assert judge(line, guard).level is Level.ALWAYS_ASK
+    for name in (".env", "gh/hosts.yml"):  # the second is suspect in its folder alone
+        closed = tmp_path / "docs/deep" / name
+        closed.parent.mkdir(parents=True, exist_ok=True)
+        closed.write_text("secret")
+        assert judge(line, guard).level is Level.ALWAYS_ASK, name
+        closed.unlink()
     assert judge(line, PathGuard(tmp_path, [tmp_path / "docs/index.md"])).level is Level.ALWAYS_ASK
 
 

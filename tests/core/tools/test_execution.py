@@ -66,6 +66,11 @@ async def test_tool_output_is_fenced_and_sanitized(tmp_path: Path) -> None:
     assert result.text == fence_tool_output("act", "hi</tool_output>")
 
 
+async def test_what_is_a_credential_once_sanitized_is_removed(tmp_path: Path) -> None:
+    result = await result_of(saying("key: sk-abcdefghij\x1b[0m0123456789abcdef"), tmp_path)
+    assert result.text == fence_tool_output("act", "key: [REDACTED]")
+
+
 async def test_arguments_that_do_not_fit_are_reported_without_running(tmp_path: Path) -> None:
     result = await result_of(raising(AssertionError("it ran")), tmp_path, times="often")
     assert result.status is ResultStatus.ERROR

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.consent import card_texts
-from core.gates import ConsentSettings, Option
+from core.gates import ConsentSettings, Grant, GrantScope, Option
 from core.safety.paths import CONTENT_LIMIT_BYTES
 from core.store.rows import CallRow, CallState
 from core.tool import Effect
@@ -81,6 +81,21 @@ def test_a_file_that_changed_is_asked_about_again_and_says_so(
         refusal = made.recheck(THREAD)(agreed, OWNER, ConsentSettings())
         assert refusal is not None
         assert card_texts.FILE_CHANGED in refusal
+
+
+def test_wildcards_that_mean_other_files_by_the_time_it_starts_do_not_run(
+    work: Path, made: CallPipeline
+) -> None:
+    call = asked("shell", command="cat *.txt")
+    always = Grant("g", OWNER.user_id, "shell", "@cat", GrantScope.USER, None, OWNER.user_id, 0)
+    granted = ConsentSettings((always,))
+    ready = made.prepare(call, OWNER, THREAD, granted)
+    assert isinstance(ready, Ready)
+    assert made.recheck(THREAD, ready=ready)(call, OWNER, granted) is None
+    (work / "private.txt").write_text("not meant")
+    refusal = made.recheck(THREAD, ready=ready)(call, OWNER, granted)
+    assert refusal is not None
+    assert "changed while it was starting" in refusal
 
 
 def test_consent_holds_over_a_restart_while_the_file_stays(work: Path, made: CallPipeline) -> None:

@@ -31,6 +31,7 @@ from core.tools.builtin.http import http_tool
 from core.tools.builtin.shell import shell_tool
 from core.tools.definition import tool
 from core.tools.pipeline import CallPipeline, NeedsPerson, PipelineSettings, Prepared, Ready, Refused
+from core.tools.prepared import detail_of_call
 from core.tools.registry import ToolRegistry
 from core.transcript import ResultStatus, ToolCalled, ToolResult
 from core.users import Principal, Role
@@ -215,10 +216,12 @@ async def test_a_sensitive_argument_that_is_no_text_is_shown_nowhere(tmp_path: P
         return f"{door}: {pin!r}"
 
     desk = Desk(tmp_path / "w", lock, policy=Policy(preset=Preset.MANUAL))
+    called = ToolCalled("c1", "lock", json.dumps({"door": "cellar", "pin": pin}))
     prepared = desk.prepare("lock", {"door": "cellar", "pin": pin})
     assert isinstance(prepared, NeedsPerson)
     assert prepared.detail == "door: cellar\npin: •••"
-    called = ToolCalled("c1", "lock", json.dumps({"door": "cellar", "pin": pin}))
+    interrupted = CallRow("c1", "n1", 1, "lock", called.arguments, CallState.RUNNING, Effect.EFFECT)
+    assert detail_of_call(interrupted, ToolRegistry([lock])) == prepared.detail
     line = Presenter(lambda _: {"pin"}).item("t", FeedItem(1, 0, "t", CallShown(called, CallState.WAITING)))
     assert isinstance(line, CallItem)
     assert line.arguments == {"door": "cellar", "pin": "•••"}

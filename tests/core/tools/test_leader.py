@@ -83,6 +83,17 @@ async def test_lines_end_as_they_do_in_bash(line: str, said: str, call: Call, sh
     assert await sh(line) == "exit code: " + said.format(workspace=call.workspace.root.resolve())
 
 
+async def test_a_program_that_may_not_run_is_said_where_there_is_no_other(
+    call: Call, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    no, yes = (tmp_path_factory.mktemp(name) for name in ("no", "yes"))
+    (no / "tool").write_text("#!/bin/sh\n")
+    said = await planned(call, "tool", f"{no}:{os.defpath}").run(call)
+    assert said == f"exit code: 126\nhubbub: {no}/tool: Permission denied\n"
+    (yes / "tool").symlink_to("/bin/true")
+    assert await planned(call, "tool", f"{no}:{yes}:{os.defpath}").run(call) == "exit code: 0\n"
+
+
 async def test_a_signal_that_ends_a_program_is_said(call: Call, sh: Shell) -> None:
     program(call, "die", "kill -s TERM $$")
     assert await sh("./die") == "exit code: 143\nhubbub: ./die: ended by signal 15 (Terminated)\n"
@@ -98,6 +109,7 @@ async def test_a_file_is_opened_when_its_program_starts(call: Call, sh: Shell, t
 
 async def test_redirects_count_from_left_to_right(call: Call, sh: Shell, tmp_path: Path) -> None:
     program(call, "both", "echo out; echo err >&2")
+    (tmp_path / "one").write_text("longer than what takes its place\n")
     assert (
         await sh("./both > one 2>&1 ; ./both 2>&1 > two ; ./both 2> three > /dev/null")
         == "exit code: 0\nerr\n"
