@@ -105,7 +105,7 @@ class Day:
         self._actions, self._began = 0, time.monotonic()
 
 
-MAX_ACTIONS_A_DAY = {"first_tool": 4, "routine": 4, "member": 2, "model": 9, "pause": 2}
+MAX_ACTIONS_A_DAY = {"first_tool": 4, "routine": 4, "live_output": 3, "member": 2, "model": 9, "pause": 2}
 
 
 @pytest.mark.timeout(600)
@@ -132,6 +132,10 @@ async def test_a_newcomers_day_in_a_terminal(
         await day.runs("routines", "fire", name)
         await chat.shows("You said: what time is it")
         day.did("routine")
+
+        command = "run: echo begun; sleep 600"
+        await day.says(command, "command: echo begun", "a", r"^  begun\s*$", "/stop", r"^Stopped\.")
+        day.did("live_output")
 
         (link,) = re.findall(r"http\S+/login#code=\S+", await day.runs("users", "invite", "Mia"))
         async with client(hub.directory) as theirs:
