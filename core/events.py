@@ -180,12 +180,12 @@ class Output:
 
     @property
     def end(self) -> int:
-        """Return the offset of what is printed next."""
+        """Return the offset of the next output."""
         return self.offset + len(self.text)
 
     def joined_to(self, before: "Output | None", limit_chars: int) -> "Output":
-        """Return what is known with this piece: at most its last `limit_chars`. A piece that came before
-        changes nothing, and one after a gap begins anew."""
+        """Return all that is known with this piece: at most its last `limit_chars`. A piece that came before
+        changes nothing, and one after a gap begins again."""
         if before is not None and before.end >= self.end:
             return before
         known = before.text if before is not None and before.end == self.offset else ""

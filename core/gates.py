@@ -14,7 +14,7 @@ from core.users import Role
 class GateKind(StrEnum):
     """The kind of a gate. CHANGES: the files that a job in a container changed. Its turn is the job's run,
     which has ended; its binding is the digest of the changes and of the files as they were. CREDENTIAL: a
-    secret that such a job asks for, whose name is the pattern. Its turn is the job's run, which goes on."""
+    secret that such a job asks for, whose name is the pattern. Its turn is the job's run, which continues."""
 
     APPROVAL = "approval"
     QUESTION = "question"

@@ -29,7 +29,6 @@ from core.audit.linker import HEADS_NAME, Head
 from core.audit.verification import Verified, as_lines
 from core.audit_chain import AuditKind
 from core.gates import ConsentSettings, GrantScope
-from core.lazy_dataclass import dataclass
 from core.runs.refusals import Outlook, scope_of_job
 from core.store.rows import AuditRow, InboundRow
 from core.store.sql.audit import AuditSnapshot

@@ -45,8 +45,8 @@ def reason_of_end(state: ContainerState, memory_mb: int, said: str) -> str:
     """Return why a job failed whose container ended in that state. `said`: the end of its output.
 
     Docker says that a container was out of memory also when only a command in it was: the worker's own end is
-    known by its exit code. Under cgroup v2 it misses that of a container's first process; that is Docker's own
-    small init, not the worker."""
+    known by its exit code. Under cgroup v2 it misses that of a container's first process; that is
+    Docker's own small init, not the worker."""
     if state.exit_code == KILLED and state.out_of_memory:
         return f"Out of memory: the container used up its {memory_mb:,} MB."
     hint = STOPPED if state.exit_code in {KILLED, TERMINATED} else ""

@@ -191,7 +191,7 @@ class Talk(Protocol):
 
 class Feed:
     """Events in order. Pieces of the same reply, or of one call's output, are joined, so that a slow terminal
-    piles up only what was really said."""
+    piles up only the words really said."""
 
     def __init__(self) -> None:
         self._events: deque[Event] = deque()

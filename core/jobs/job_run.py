@@ -229,8 +229,8 @@ FINISHED_BY_WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class ContainedTerms:
-    """What the model of a job in a container is told of its place. `owner`: a name; `egress`: the hosts, with
-    ports, that are reached; `agent`: an agent CLI works."""
+    """Instructions on its place for the model of a job in a container. `owner`: a name; `egress`: the hosts,
+    with ports, that are reached; `agent`: an agent CLI works."""
 
     owner: str
     timezone: str

@@ -92,7 +92,7 @@ def keeper_of(directory: Path) -> str:
 
 def used_bytes(root: Path) -> int:
     """Return what a directory takes on disk. Files that vanish while it counts don't count; with a quota
-    also what was deleted and is still open does."""
+    also deleted files that are still open do."""
     total = 0
     for here, folders, files in os.walk(root):
         for name in (*folders, *files):

@@ -78,7 +78,7 @@ CALLS_LIMIT = 100
 AGENT = "agent"
 """What the journal names as the origin of what an agent said: the hub has it from the container."""
 DECISION_LIMIT_US = 900 * SECOND_US
-"""How long a request for a secret waits for a person, who has half of what is left of the job's time at most:
+"""How long a request for a secret waits for a person, who has half of the job's remaining time at most:
 the rest is for going on without it."""
 LOOK_AGAIN_S = 0.5
 ASKED_CHARS = 600

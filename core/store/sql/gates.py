@@ -326,10 +326,8 @@ def close(
     rows = change_cards(tx, gate_id, card, outcome_text)
     if kind == GateKind.SETTINGS:
         _settle_settings(tx, gate_id, turn_id, approved=outcome is Option.APPROVE)
-        return Closed(rows, None)
-    if kind == GateKind.CREDENTIAL:
-        return Closed(rows, None)
-    return Closed(rows, _go_on(tx, turn_id, outcome))
+    waits = kind not in (GateKind.SETTINGS, GateKind.CREDENTIAL)
+    return Closed(rows, _go_on(tx, turn_id, outcome) if waits else None)
 
 
 def _settle_settings(tx: Transaction, gate_id: str, run_id: str, *, approved: bool) -> None:

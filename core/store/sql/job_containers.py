@@ -164,7 +164,7 @@ def _given(tx: Transaction, job_id: str, name: str) -> Mapping[str, Any]:
 
 
 def _asked_for(tx: Transaction, job_id: str, *, granted: bool) -> list[str]:
-    """Return the names of the secrets that a job asked for and was given, or that nobody decided about."""
+    """Return the names of the secrets that a job asked for and got, or that still wait for a decision."""
     asked = "SELECT answer FROM job_requests WHERE job_id = ? AND kind = 'credential' ORDER BY seq"
     answers = [json.loads(answer) for (answer,) in tx.all(asked, job_id)]
     found = [one for one in answers if one["granted"] is granted and not one.get("denied")]

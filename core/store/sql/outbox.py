@@ -1,7 +1,6 @@
 """Outgoing messages: `queued → sending → sent | failed | ambiguous` (previews: see previews.py).
 
-A row is `settled` once no further action is due: sent, failed, or ambiguous after the one
-repeat that an unanswered request gets.
+A row is `settled` once no further action is due: sent, failed, or ambiguous after its one repeat.
 """
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound

@@ -137,7 +137,9 @@ async def test_a_writers_records_stay_in_order_when_its_clock_is_set_back(office
         await writes(world)
         await office.linker(world).catch_up()
     with office.tampering() as db:
-        placed = db.execute("SELECT number FROM audit WHERE writer = 3 AND position > 0 ORDER BY position").fetchall()
+        placed = db.execute(
+            "SELECT number FROM audit WHERE writer = 3 AND position > 0 ORDER BY position"
+        ).fetchall()
     assert placed == [(1,), (2,), (3,), (4,)]
 
 
