@@ -92,6 +92,7 @@ EVERYWHERE = {
     "approvals": "approvals",
     "history": "approvals/history",
     "grants": "approvals/grants",
+    "what if": "approvals/test",
     "routines": "routines",
     "calendar": "routines/calendar",
     "writing": "routines/new",
