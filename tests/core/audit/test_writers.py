@@ -137,16 +137,9 @@ async def test_a_writers_records_stay_in_order_when_its_clock_is_set_back(office
         await writes(world)
         await office.linker(world).catch_up()
     with office.tampering() as db:
-<<<<<<< HEAD
-        placed = db.execute(
-            "SELECT number FROM audit WHERE writer = 3 AND position > 0 ORDER BY position"
-        ).fetchall()
-    assert placed == [(1,), (2,), (3,), (4,)]
-=======
         placed = db.execute("SELECT number FROM audit WHERE writer = 3 AND position > 0 ORDER BY position")
         numbers = placed.fetchall()
     assert numbers == [(1,), (2,), (3,), (4,)]
->>>>>>> blind
 
 
 async def test_one_hub_chains_and_the_other_notes_the_heads(office: Office) -> None:
