@@ -17,6 +17,7 @@ NUMBERS = {
     "bot.jobs.job_socket.BACKLOG": 16,
     "bot.jobs.job_socket.MAX_LOGGED": 100,
     "bot.jobs.upkeep.MAX_SAMPLES": 120,
+    "core.store.sql.job_containers.MAX_ASKED": 8,
     "core.tools.web_client.ANSWER_LIMIT_BYTES": 5_000_000,
     "bot.config.keys.KEY_BYTES": 32,
     "bot.config.policy.LIMIT_BYTES": 32_768,
