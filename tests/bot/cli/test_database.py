@@ -139,6 +139,9 @@ FAULTS = {
     "an open gate belongs to a turn that is not waiting": (
         "UPDATE runs SET state = 'running', running_since = 1 WHERE state = 'waiting'"
     ),
+    "a secret is asked about for a job that has ended": (
+        "UPDATE gates SET kind = 'credential' WHERE state = 'open'"
+    ),
     "changes are asked about that no job submits": "UPDATE gates SET kind = 'changes' WHERE state = 'open'",
     "a call is running in a turn that is not": "UPDATE calls SET state = 'running', status = NULL",
     "a call has an outcome and no result": "DELETE FROM entries WHERE kind = 'result'",

@@ -156,7 +156,7 @@ async def test_a_newcomers_day_in_a_terminal(
         assert "config reload" in made
         await day.runs("config", "reload")
         called = len(simulator.log)
-        await day.says("hello", "^You said: hello")
+        await day.says("good evening", "^(You said: )?good evening$")
         await simulator.wait_requests(after=called)
         day.did("model")
 
