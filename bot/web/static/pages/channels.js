@@ -70,7 +70,9 @@ class ChannelsPage {
     ];
   }
 
-  show() {
+  /** @param {import("../router.js").Route} route */
+  show(route) {
+    this.wanted = route.query.get("person") ?? "";
     this.requests.renew();
     this.channels.load();
     this.extensions.load();
@@ -82,7 +84,17 @@ class ChannelsPage {
   }
 
   #people() {
-    this.people.load().then(() => this.requests.load());
+    this.people.load().then(() => [this.requests.load(), this.#toWanted()]);
+  }
+
+  /** The person somebody asked for, once. */
+  #toWanted() {
+    const cards = /** @type {HTMLElement[]} */ ([...this.people.element.querySelectorAll("[data-person]")]);
+    const card = this.wanted && cards.find((one) => one.dataset.person === this.wanted);
+    if (!card) return;
+    this.wanted = "";
+    card.scrollIntoView({ block: "center" });
+    card.focus({ preventScroll: true });
   }
 
   /** By address only: a command is shown and approved in a conversation, or added on the hub's machine. */
@@ -191,7 +203,7 @@ class ChannelsPage {
     const role = h("span", { class: "badge" }, user.role);
     return h(
       "li",
-      { class: "card" },
+      { class: "card", tabindex: "-1", data: { person: user.id } },
       h("header", {}, h("h3", {}, h("span", { class: "name" }, user.name || "No name")), role),
       accounts.length
         ? h("ul", { class: "accounts" }, ...accounts)
