@@ -112,6 +112,11 @@ class BackupPart:
     inside: bool
 
 
+def backup_name(at: int) -> str:
+    """Return the name of a copy that is made at that second."""
+    return f"hub-{datetime.fromtimestamp(at, UTC):%Y%m%d-%H%M%S}.db"
+
+
 class Backups:
     """Copies of one database, made one at a time. `copy` raises AdminError and StoreUnavailable."""
 
@@ -139,9 +144,9 @@ class Backups:
         rest = [BackupPart(name=name, path=str(path), inside=False) for name, path in outside if path]
         return [database, *rest]
 
-    def size_bytes(self) -> int:
+    async def size_bytes(self) -> int:
         """Return the size of the database now: a copy's, but for what is written until then."""
-        return self._database.stat().st_size
+        return (await asyncio.to_thread(self._database.stat)).st_size
 
     async def copy(self) -> tuple[BinaryIO, int]:
         """Return a copy, as the database is at one moment, open for reading, and its size in bytes. It is

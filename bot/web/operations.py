@@ -3,7 +3,6 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
@@ -22,6 +21,7 @@ from bot.operator.exports import (
     BackupPart,
     Backups,
     DryRun,
+    backup_name,
     dry_run_now,
     record_lines,
 )
@@ -33,7 +33,7 @@ from bot.ops.probes import Finding
 from bot.runtime import AdminError
 from bot.views import StatusView
 from bot.web.auth import AccessRules
-from bot.web.blocks import FileLinkPage
+from bot.web.blocks import BackupLink, FileLinkPage
 from bot.web.endpoints import Call, Endpoint, Given, Limit, ShortText
 from bot.web.errors import ApiError
 from bot.web.event_stream import Event, EventStream
@@ -270,13 +270,6 @@ class BackupQuery(Given):
     at: Annotated[int, Field(ge=0, le=2**33)] | None = None
 
 
-class BackupLink(FileLinkPage):
-    """A link to a backup, its file's name and about how many bytes it has."""
-
-    name: str
-    size_bytes: int
-
-
 class SystemApi:
     """One method per endpoint. For the owner only. `sandbox_problem`: see bot.ops.doctor.examine."""
 
@@ -356,25 +349,20 @@ class SystemApi:
         """Download a copy of the database, as `hubbub db backup` makes it. It contains no keys."""
         await self._audit.note_download("database", call.caller.principal.user_id)
         file, size_bytes = await self._backups.copy()
+        name = backup_name(call.query.at or self._clock.now() // SECOND_US)
         headers = {
-            "content-disposition": f'attachment; filename="{self._name(call.query)}"',
+            "content-disposition": f'attachment; filename="{name}"',
             "content-length": str(size_bytes),
             "cache-control": "private, no-store",
         }
         return StreamingResponse(_pieces(file), media_type=DATABASE_TYPE, headers=headers)
 
-    def _name(self, query: BackupQuery) -> str:
-        at = self._clock.now() // SECOND_US if query.at is None else query.at
-        return f"hub-{datetime.fromtimestamp(at, UTC):%Y%m%d-%H%M%S}.db"
-
     async def link(self, call: Call) -> BackupLink:
         """Create a link that downloads a backup without a key for one minute."""
         query: BackupQuery = call.query
-        named = query.model_copy(update={"at": query.at or self._clock.now() // SECOND_US})
-        target = f"/api/backup?file={named.file}&at={named.at}"
-        url = self._links.link(target, call.caller.principal.user_id)
-        size_bytes = await asyncio.to_thread(self._backups.size_bytes)
-        return BackupLink(url=url, name=self._name(named), size_bytes=size_bytes)
+        at = self._clock.now() // SECOND_US
+        url = self._links.link(f"/api/backup?file={query.file}&at={at}", call.caller.principal.user_id)
+        return BackupLink(url=url, name=backup_name(at), size_bytes=await self._backups.size_bytes())
 
     async def parts(self, call: Call) -> list[BackupPart]:
         """Return what a complete backup contains, and where it is."""
