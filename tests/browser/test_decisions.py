@@ -1,6 +1,7 @@
 """Questions are answered where people are: in the conversation, among all approvals, on their platform."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
