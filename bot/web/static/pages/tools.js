@@ -15,7 +15,7 @@ import { complain, toast } from "../toasts.js";
 
 const TYPING_MS = 100;
 const SETTINGS = /** @type {const} */ ([
-  ["", "No setting of their own"],
+  ["", "No own setting"],
   ["always_allow", "Allow"],
   ["ask_each_time", "Ask each time"],
   ["disabled", "Disabled"],
