@@ -85,6 +85,7 @@ async def test_tools_are_found_set_by_keyboard_undone_and_reset(
         await page.wait_for_url(f"**/#/tools?user={mia}")
         await expect(page.get_by_label("Tools of")).to_have_value(mia)
         await page.get_by_label("Find a tool").fill("command line")
+        await expect(shell).to_have_count(1)
         await expect(shell).to_contain_text('add "shell" to tools of [roles.member]')
         await expect(page.get_by_label("Setting for shell")).to_have_count(0)
         await page.go_back()
