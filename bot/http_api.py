@@ -152,7 +152,7 @@ def build_api(
         sensitive=tools.pipeline.sensitive,
         effective_policy=tools.pipeline.effective_policy,
         prompts=PromptsApi(store, tools.prompts, lambda: tools.pipeline, clock),
-        catalog=CatalogApi(store, tools.tool_registry, tools.pipeline),
+        catalog=CatalogApi(store, tools.tool_registry, tools.pipeline, loaded),
         extensions=ExtensionsApi(store, dependencies.config, gate.owner, tools.extensions),
         usage=UsageApi(store, clock, ids, dependencies.config.hub.timezone, dependencies.models),
         audit=AuditLog(loaded.database, dependencies.ring, store),

@@ -245,6 +245,18 @@ class Grant:
     subject: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request for approval of a call, for `why`. `outcome`: in words, None while it waits; `at`: when it
+    was decided, or else asked; `by_id`, `by`: who decided, None if nobody did."""
+
+    tool: str
+    outcome: str | None
+    at: int
+    by_id: str | None
+    by: str | None
+
+
 class ToolSetting(StrEnum):
     """A person's own setting for one tool; it overrides the preset."""
 

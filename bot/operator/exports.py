@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
-from bot.config.keys import VaultKeyRing
+from bot.config.keys import KEY_NAME, VAULT_KEY_VARIABLE, VaultKeyRing
 from bot.config.load import Loaded
 from bot.runtime import AdminError, ConfigError, StartError
 from bot.views import Conversations, ConversationView, EntryView, conversation
@@ -102,12 +102,51 @@ def _fenced(text: str) -> str:
 UNFINISHED_NAME = "backup.unfinished"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupPart:
+    """What a complete backup contains. `path`: where it is on the hub's machine; `inside`: the copy of the
+    database has it, everything else is copied by other means."""
+
+    name: str
+    path: str
+    inside: bool
+
+
+def backup_name(at: int) -> str:
+    """Return the name of a copy that is made at that second."""
+    return f"hub-{datetime.fromtimestamp(at, UTC):%Y%m%d-%H%M%S}.db"
+
+
 class Backups:
     """Copies of one database, made one at a time. `copy` raises AdminError and StoreUnavailable."""
 
-    def __init__(self, database: Path) -> None:
-        self._database = database
+    def __init__(self, loaded: Loaded) -> None:
+        self._loaded = loaded
+        self._database = loaded.database
         self._one_at_a_time = asyncio.Lock()
+
+    def parts(self) -> list[BackupPart]:
+        """Return what a complete backup contains, the database first."""
+        config, data_dir = self._loaded.config, self._loaded.config.hub.data_dir
+        vault = VaultKeyRing(data_dir, self._loaded.environment)
+        outside = [
+            ("hub.key", data_dir / KEY_NAME),
+            ("vault.key", f"the variable {VAULT_KEY_VARIABLE}" if vault.from_environment else vault.path),
+            ("audit.heads", data_dir / HEADS_NAME),
+            ("files people sent", data_dir / "uploads"),
+            ("long outputs of tools", data_dir / "outputs"),
+            ("workspace", config.workspace.dir),
+            ("settings file", self._loaded.file.absolute()),
+            ("environment file", self._loaded.environment_file),
+            ("policy file", config.policy.file),
+        ]
+        database = BackupPart(name="database with all conversations", path=str(self._database), inside=True)
+        rest = [BackupPart(name=name, path=str(path), inside=False) for name, path in outside if path]
+        return [database, *rest]
+
+    async def size_bytes(self) -> int:
+        """Return the size of the database now: a copy's, but for what is written until then."""
+        return (await asyncio.to_thread(self._database.stat)).st_size
 
     async def copy(self) -> tuple[BinaryIO, int]:
         """Return a copy, as the database is at one moment, open for reading, and its size in bytes. It is

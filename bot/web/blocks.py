@@ -37,6 +37,13 @@ class FileLinkPage(Page):
     url: str
 
 
+class BackupLink(FileLinkPage):
+    """A link to a backup, its file's name and about how many bytes it has."""
+
+    name: str
+    size_bytes: int
+
+
 class GatePage(Page):
     """A page about one gate. Its old names, `prompt_id` and `prompt_kind`, are sent for one version."""
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, assert_never
 
 from pydantic import Field
 
+from bot.config.load import Loaded
 from bot.config.schema import Config
 from bot.views import DecisionView
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
 from bot.web.errors import ApiError, not_found
-from core.consent.facts import Allow, Ask, Decision, Deny
+from core.consent.facts import Allow, Ask, Decision, Deny, DenyReason
 from core.errors import SignInFailed
 from core.extension import COMMAND_CHARS, Extension, ExtensionChange, ExtensionRefused, checked
 from core.gates import ConsentSettings, ToolSetting
@@ -275,7 +276,8 @@ class CatalogToolView:
     """A tool. `source`: the server or package that brings it, "" for the hub's own; `now`: the outcome of the
     person's calls as things are, and `reason` for it; `rated`: arguments can require more; `always_asks`: no
     setting lets it run; `unattended`: jobs and routines may have it; `setting`: the person's own, null: as
-    configured."""
+    configured; `offered`: the settings that would have an effect; `remedy`: what else refuses the tool, and
+    where to change that, "" if nothing does."""
 
     name: str
     about: str
@@ -288,6 +290,8 @@ class CatalogToolView:
     always_asks: bool
     unattended: bool
     setting: ToolSetting | None
+    offered: tuple[ToolSetting, ...]
+    remedy: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,12 +304,13 @@ class CatalogView:
 
 
 class CatalogApi:
-    """The catalog's endpoint."""
+    """The catalog's endpoint. `loaded`: where roles and the policy are changed."""
 
-    def __init__(self, store: Store, registry: ToolRegistry, pipeline: CallPipeline) -> None:
+    def __init__(self, store: Store, registry: ToolRegistry, pipeline: CallPipeline, loaded: Loaded) -> None:
         self._store = store
         self._registry = registry
         self._pipeline = pipeline
+        self._loaded = loaded
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoint."""
@@ -333,8 +338,17 @@ class CatalogApi:
         policy = self._pipeline.effective_policy.policy()
         sources = self._registry.sources()
 
+        def with_setting(tool: Tool, setting: ToolSetting | None) -> Decision:
+            settings = {} if setting is None else {tool.name: setting}
+            return self._pipeline.judged(tool.name, person, ConsentSettings(settings=settings), INTERACTIVE)
+
         def view(tool: Tool) -> CatalogToolView:
             now, reason = _judged(self._pipeline.judged(tool.name, person, standing, INTERACTIVE))
+            otherwise = with_setting(tool, None)
+            remedy = self._remedy(tool.name, person, otherwise) if isinstance(otherwise, Deny) else ""
+            takes_effect = {
+                one: _EFFECTIVE[one] is _judged(with_setting(tool, one))[0] for one in ToolSetting
+            }
             return CatalogToolView(
                 name=tool.name,
                 about=tool.description,
@@ -347,10 +361,43 @@ class CatalogApi:
                 always_asks=tool.requirement is Requirement.ALWAYS_ASK,
                 unattended=tool.name not in policy.denylist,
                 setting=own.get(tool.name),
+                offered=() if remedy else tuple(one for one, effective in takes_effect.items() if effective),
+                remedy=remedy,
             )
 
         tools = tuple(view(tool) for tool in self._registry.all())
         return CatalogView(user_id=user_id, preset=policy.preset.value, tools=tools)
+
+    def _remedy(self, tool: str, person: Principal, denied: Deny) -> str:
+        file = self._loaded.file
+        policy = self._loaded.config.policy.file or "policy"
+        match denied.reason:
+            case DenyReason.NOT_IN_ROLE if person.role is Role.MEMBER:
+                return (
+                    f'The configuration says what members may use: add "{tool}" to tools of [roles.member] in'
+                    f" {file}, or set ask_owner = true there."
+                )
+            case DenyReason.NOT_IN_ROLE:
+                return (
+                    "The configuration says what guests may use, never what reaches shared data: see tools of"
+                    f" [roles.guest] in {file}, or make this person a member."
+                )
+            case DenyReason.DISABLED:
+                return f"The policy file disables it: see {policy}."
+            case DenyReason.POLICY_UNREADABLE:
+                return f"Correct the policy file {policy}."
+            case DenyReason.UNKNOWN_TOOL:
+                return f"It belongs to a server of other people: see users of the server's section in {file}."
+            case _:
+                return denied.text
+
+
+_EFFECTIVE: Mapping[ToolSetting, Outcome] = {
+    ToolSetting.ALWAYS_ALLOW: Outcome.RUNS,
+    ToolSetting.ASK_EACH_TIME: Outcome.ASKS,
+    ToolSetting.DISABLED: Outcome.REFUSED,
+}
+"""A setting that leads to another outcome has no effect."""
 
 
 def _judged(decision: Decision) -> tuple[Outcome, str]:

@@ -3,7 +3,6 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
@@ -19,8 +18,10 @@ from bot.operator.exports import (
     AuditListing,
     AuditLog,
     AuditState,
+    BackupPart,
     Backups,
     DryRun,
+    backup_name,
     dry_run_now,
     record_lines,
 )
@@ -32,7 +33,7 @@ from bot.ops.probes import Finding
 from bot.runtime import AdminError
 from bot.views import StatusView
 from bot.web.auth import AccessRules
-from bot.web.blocks import FileLinkPage
+from bot.web.blocks import BackupLink, FileLinkPage
 from bot.web.endpoints import Call, Endpoint, Given, Limit, ShortText
 from bot.web.errors import ApiError
 from bot.web.event_stream import Event, EventStream
@@ -263,9 +264,10 @@ class LogStream(EventStream):
 
 
 class BackupQuery(Given):
-    """What is copied."""
+    """What is copied. `at`: the second that its name says, left out: now."""
 
     file: Literal["hub.db"] = "hub.db"
+    at: Annotated[int, Field(ge=0, le=2**33)] | None = None
 
 
 class SystemApi:
@@ -289,29 +291,22 @@ class SystemApi:
         self._sandbox_problem = sandbox_problem
         self._links = gate.links
         self._clock = clock
-        self._backups = Backups(loaded.database)
+        self._backups = Backups(loaded)
         self._one_check = asyncio.Lock()
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
         owners = {"owner_only": True, "refusals": (503,)}
         linked = {"by_link": True, "media_type": DATABASE_TYPE}
+        streamed = {"media_type": "text/event-stream", "owner_only": True, "refusals": (429, 503)}
         return [
             Endpoint("GET", "/log", self.log, LogListing, LogQuery, owner_only=True),
-            Endpoint(
-                "GET",
-                "/log/stream",
-                self.stream,
-                None,
-                LevelQuery,
-                media_type="text/event-stream",
-                owner_only=True,
-                refusals=(429, 503),
-            ),
+            Endpoint("GET", "/log/stream", self.stream, None, LevelQuery, **streamed),
             Endpoint("GET", "/policy/test", self.dry_run, DryRun, DryRunQuery, **owners),
             Endpoint("POST", "/doctor", self.check, list[Finding], body=Given, **owners),
             Endpoint("GET", "/backup", self.backup, None, BackupQuery, **owners, **linked),
-            Endpoint("POST", "/backup", self.link, FileLinkPage, BackupQuery, status=201, owner_only=True),
+            Endpoint("POST", "/backup", self.link, BackupLink, BackupQuery, status=201, owner_only=True),
+            Endpoint("GET", "/backup/parts", self.parts, list[BackupPart], owner_only=True),
         ]
 
     async def log(self, call: Call) -> LogListing:
@@ -354,19 +349,25 @@ class SystemApi:
         """Download a copy of the database, as `hubbub db backup` makes it. It contains no keys."""
         await self._audit.note_download("database", call.caller.principal.user_id)
         file, size_bytes = await self._backups.copy()
-        at = datetime.fromtimestamp(self._clock.now() // SECOND_US, UTC)
+        name = backup_name(call.query.at or self._clock.now() // SECOND_US)
         headers = {
-            "content-disposition": f'attachment; filename="hub-{at:%Y%m%d-%H%M%S}.db"',
+            "content-disposition": f'attachment; filename="{name}"',
             "content-length": str(size_bytes),
             "cache-control": "private, no-store",
         }
         return StreamingResponse(_pieces(file), media_type=DATABASE_TYPE, headers=headers)
 
-    async def link(self, call: Call) -> FileLinkPage:
+    async def link(self, call: Call) -> BackupLink:
         """Create a link that downloads a backup without a key for one minute."""
         query: BackupQuery = call.query
-        target = f"/api/backup?file={query.file}"
-        return FileLinkPage(url=self._links.link(target, call.caller.principal.user_id))
+        at = self._clock.now() // SECOND_US
+        url = self._links.link(f"/api/backup?file={query.file}&at={at}", call.caller.principal.user_id)
+        return BackupLink(url=url, name=backup_name(at), size_bytes=await self._backups.size_bytes())
+
+    async def parts(self, call: Call) -> list[BackupPart]:
+        """Return what a complete backup contains, and where it is."""
+        del call
+        return self._backups.parts()
 
 
 async def _pieces(file: BinaryIO) -> AsyncIterator[bytes]:

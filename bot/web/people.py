@@ -8,6 +8,7 @@ from pydantic import Field
 
 from bot.runtime import AdminError, version
 from bot.views import DecisionView, StatusView, UserView
+from bot.web.approvals import NamedPerson
 from bot.web.blocks import Page
 from bot.web.endpoints import Call, Endpoint, Given, Limit, ShortText, decision_endpoint
 from bot.web.stream import ChannelStates
@@ -65,13 +66,14 @@ class CommandPage(Page):
 
 
 class Me(Page):
-    """The caller, and the hub with its commands."""
+    """The caller, and the hub with its commands. `models`: the names of the configured ones."""
 
     user_id: str
     name: str
     role: str
     version: str
     channels: tuple[str, ...]
+    models: tuple[str, ...]
     commands: tuple[CommandPage, ...]
 
 
@@ -114,6 +116,7 @@ class People:
             role=person.role.value,
             version=version(),
             channels=names,
+            models=tuple(self._models),
             commands=tuple(CommandPage(name=name, about=about) for name, about in texts.COMMANDS),
         )
 
@@ -220,6 +223,16 @@ class ModelFailureView(Page):
     total: int
 
 
+class WhyApproval(Page):
+    """A request for approval of the turn. `outcome`: in words, null while it waits; `by`: who decided, null:
+    nobody did."""
+
+    tool: str
+    outcome: str | None
+    by: NamedPerson | None
+    at: int
+
+
 class WhyTurn(Page):
     """The turn an event became part of. `model`: the one called last, empty if none was; `chosen`: the model
     and effort that people chose for it, in words."""
@@ -231,6 +244,7 @@ class WhyTurn(Page):
     model: str
     chosen: str
     failures: tuple[ModelFailureView, ...]
+    approvals: tuple[WhyApproval, ...]
     deliveries: tuple[DeliveryView, ...]
 
 
@@ -246,7 +260,6 @@ class WhyEvent(Page):
     thread_id: str | None
     turn: WhyTurn | None
     deliveries: tuple[DeliveryView, ...]
-    resting: tuple[str, ...]
     resting: tuple[str, ...]
 
 
@@ -335,6 +348,15 @@ def _event(event: Explanation) -> WhyEvent:
                     total=one.total,
                 )
                 for one in event.models.failures
+            ),
+            approvals=tuple(
+                WhyApproval(
+                    tool=one.tool,
+                    outcome=one.outcome,
+                    by=None if one.by_id is None else NamedPerson(id=one.by_id, name=one.by or ""),
+                    at=one.at,
+                )
+                for one in event.approvals
             ),
             deliveries=deliveries,
         )

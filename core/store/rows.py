@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from core.events import NO_MODELS, ModelTrace, RunKind
-from core.gates import Answer, ConsentSettings, Gate, Option, Vote
+from core.gates import Answer, Asked, ConsentSettings, Gate, Option, Vote
 from core.lazy_dataclass import dataclass
 from core.messages import Address, Message
 from core.ports import OutboxRow
@@ -290,7 +290,7 @@ class Delivery:
 class Explanation:
     """Everything recorded about one inbound event (P11). `text`: the message, if any of it is stored.
     `models`: those its turn called. `resting`: each routine that it would have fired, with the end of its
-    cooldown, in words."""
+    cooldown, in words. `approvals`: those its turn asked for, the first first."""
 
     key: str
     channel: str
@@ -305,6 +305,7 @@ class Explanation:
     text: str = ""
     models: ModelTrace = NO_MODELS
     resting: tuple[str, ...] = ()
+    approvals: tuple[Asked, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """The page *Audit*: whether the chain is intact, what was recorded, and all of it as a file."""
 
+import re
 import sqlite3
 from pathlib import Path
 
@@ -61,6 +62,8 @@ async def test_the_audit_is_verified_searched_and_exported(
         await expect(page.get_by_text("No record matches.")).to_be_visible()
         await console.open("audit?q=OWNER&kind=invited")  # who did it, by name
         await expect(rows).to_have_count(1)
+        await expect(rows).not_to_contain_text(re.compile("[0-9a-f]{8}-[0-9a-f]{4}-"))
+        await expect(rows.locator("time")).to_have_text(re.compile(r"\d{4}, \d+:\d\d:\d\d"))
 
         await chain.get_by_text("Compare with a head").click()
         kept = chain.get_by_label("A head you kept")

@@ -1,6 +1,7 @@
 """Questions are answered where people are: in the conversation, among all approvals, on their platform."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -37,7 +38,16 @@ async def test_a_denied_call_does_not_run(console: Console, hub: HubProcess, com
     await console.sees("I did not run")
     assert not (hub.directory / "workspace" / "made").exists()
     await console.open("approvals/history")
-    await expect(console.page.locator("article.approval").first).to_contain_text("Denied by you")
+    card = console.page.locator("article.approval").first
+    await expect(card).to_contain_text("Denied by you")
+    await expect(card).to_contain_text(re.compile(r"Denied by you.*, \d{4}, \d+:\d\d:\d\d"))
+    await card.locator("summary").click()
+    await expect(card).to_contain_text("It asked because no grant covered this call of shell.")
+    await expect(card).to_contain_text(re.compile(r"decided .*\d{4}, \d+:\d\d:\d\d"))
+    await console.open("why?q=touch")
+    event = console.page.locator(".event").first
+    await expect(event).to_contain_text("Asked to run shell: denied by you")
+    await expect(event.locator(".outcome-word")).to_have_text("answered")
     assert complaints.lines == []
 
 

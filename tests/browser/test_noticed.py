@@ -205,10 +205,16 @@ async def test_a_sentence_is_found_and_jumped_to(
     await console.say_in_a_new_thread("say: other")
     await page.get_by_label("Search conversations").fill("heron")
     hits = page.locator(".row").filter(has_text="message")
+    await expect(hits.first.locator("mark")).to_have_text("heron")
     await hits.first.get_by_role("link").click()
     await expect(page.locator(".message.found")).to_contain_text("heron")
     await expect(page.locator(".message.found")).to_be_in_viewport()
     await expect(page.get_by_role("button", name=re.compile("Latest|new"))).to_be_visible()
+    await expect(page.locator(".pane.list [aria-current=page]")).to_contain_text("message")
+    await page.get_by_label("Search conversations").fill("other")
+    await hits.filter(has_text="say").first.get_by_role("link").click()
+    await expect(page.locator(".message.found")).to_contain_text("other")
+    await expect(page.locator(".jump")).to_be_hidden()
     await page.locator(".feed").focus()
     await page.keyboard.press("?")
     await expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_contain_text("Always allow")
@@ -225,6 +231,22 @@ async def test_the_palette_takes_every_key_and_does_what_it_shows_as_chosen(
     thread = await console.say_in_a_new_thread("say: the routes of the heron")
     await console.sees("the routes of the heron")
     await console.open("chat/new")
+    await page.keyboard.press("Control+k")
+    combobox = page.get_by_role("combobox")
+    for words, found in (
+        ("backup", "System"),
+        ("stop", "Pause all tools"),
+        ("money", "Usage"),
+        ("member", "Channels"),
+        ("quiet", "Settings"),
+        ("rename", "Inbox"),
+        ("owner", "person"),
+    ):
+        await combobox.fill(words)
+        await expect(option.filter(has_text=found).first).to_be_visible()
+    await combobox.fill("nothing of the kind")
+    await expect(page.get_by_text("Nothing found.")).to_be_visible()
+    await page.keyboard.press("Escape")
     await page.route("**/static/palette.js", lambda route: route.abort())  # a page that is open has it
     await page.keyboard.press("Control+k")
     await page.keyboard.type("rout")

@@ -70,7 +70,7 @@ async def test_tools_are_found_set_by_keyboard_undone_and_reset(
         await page.get_by_label("Find a tool").focus()
         await tab_to(page, "Setting for shell")
         await page.keyboard.press("End")
-        toast = page.locator(".toast").filter(has_text="shell: Disabled.")
+        toast = page.locator(".toast").filter(has_text="shell for owner: Disabled.")
         await expect(toast).to_be_visible()
         await expect(shell).to_contain_text("disabled")
         said = await hub.api("GET", "/permissions")
@@ -78,6 +78,18 @@ async def test_tools_are_found_set_by_keyboard_undone_and_reset(
         await toast.get_by_role("button", name="Undo").press("Enter")
         await expect(page.get_by_label("Setting for shell")).to_have_value("")
         assert await hub.api("GET", "/permissions") == []
+
+        mia = (await hub.api("POST", "/invitations", {"name": "Mia"}))["user_id"]
+        await console.open("channels")
+        await page.get_by_role("link", name="Tools of Mia").click()
+        await page.wait_for_url(f"**/#/tools?user={mia}")
+        await expect(page.get_by_label("Tools of")).to_have_value(mia)
+        await page.get_by_label("Find a tool").fill("command line")
+        await expect(shell).to_have_count(1)
+        await expect(shell).to_contain_text('add "shell" to tools of [roles.member]')
+        await expect(page.get_by_label("Setting for shell")).to_have_count(0)
+        await page.go_back()
+        await console.open("tools")
 
         failing = page.get_by_role("region", name="Failing in jobs and routines")
         await expect(failing).to_contain_text(MARKUP)

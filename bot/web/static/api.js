@@ -239,6 +239,7 @@ export const tryModel = (body) => change("/settings/try", body);
 export const changeSettings = (where, body) => change(`/settings${where}`, body);
 export const testModels = () => change("/models/test");
 
+export const backupParts = () => ask("/backup/parts");
 export const status = () => ask("/status");
 export const doctor = () => change("/doctor");
 /** The log from now on. @param {{level: string}} query */

@@ -1,7 +1,7 @@
 /** A question to people: what is asked, the exact arguments, the answers, an edit before saying yes. */
 
 import * as api from "./api.js";
-import { aboutView, asks, callViews, freeTextForm, headlineOf, settledLine, settledView } from "./approval_views.js";
+import { aboutView, asks, callViews, freeTextForm, headlineOf, reasonThen, settledLine, settledView } from "./approval_views.js";
 import { ArgumentsForm } from "./arguments_form.js";
 import { announce, button, h, icon } from "./dom.js";
 import { complaint } from "./parts.js";
@@ -36,6 +36,7 @@ class ApprovalCard {
     this.approval = approval;
     this.item = item;
     this.link = link;
+    this.dated = place === "page";
     this.folds = place === "feed" || approval?.state !== "open";
     this.id = approval?.gate_id ?? item?.gate_id ?? "";
     this.body = h("div", { class: "card-body" });
@@ -124,7 +125,7 @@ class ApprovalCard {
     // What "always" covers is of the call as it stands, not as somebody is editing it.
     const grants = this.#open && !this.#form && approval?.may_decide && approval.always;
     this.body.replaceChildren(
-      ...reasons.map((line) => h("p", { class: "reason" }, line)),
+      ...reasons.map((line) => h("p", { class: "reason" }, this.#open ? line : reasonThen(line))),
       ...(approval ? [aboutView(approval, this.link)] : []),
       ...this.#what(),
       ...(grants ? [h("p", {}, grants)] : []),
@@ -137,7 +138,7 @@ class ApprovalCard {
   }
 
   #fold() {
-    const line = settledLine(this.approval, this.item, this.#steps?.how(this.approval?.outcome?.at) ?? "");
+    const line = settledLine(this.approval, this.item, this.#steps?.how(this.approval?.outcome?.at) ?? "", this.dated);
     const whole = h("details", { open: this.#unfolded }, line, this.header, this.body);
     whole.addEventListener("toggle", () => (this.#unfolded = whole.open));
     this.element.replaceChildren(whole);

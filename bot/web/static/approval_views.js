@@ -2,7 +2,7 @@
 
 import { codeView } from "./blocks.js";
 import { h, icon } from "./dom.js";
-import { clip, fromNow } from "./format.js";
+import { clip, fromNow, inFull } from "./format.js";
 import { timeView } from "./parts.js";
 import { link as route } from "./router.js";
 
@@ -43,13 +43,20 @@ export function headlineOf(approval, item) {
   return { title: [`${verb} `, h("code", {}, about), "?"], reasons };
 }
 
+const NO_GRANT = "There is no grant for this call of ";
+
+/** Why it was asked, once it is decided: a grant may have come since. @param {string} reason */
+export const reasonThen = (reason) =>
+  reason.startsWith(NO_GRANT) ? `It asked because no grant covered this call of ${reason.slice(NO_GRANT.length)}` : reason;
+
 const REFUSED = /^(Denied|Rejected|Not approved|Stopped|Skipped|No answer)/;
 
 /**
  * All of it in one line: ✓ ls · Approved by you · 0.1 s.
  * @param {Approval | null} approval @param {Item | undefined} item @param {string} how its call went, "" if nobody knows
+ * @param {boolean} dated where no day stands above it
  */
-export function settledLine(approval, item, how) {
+export function settledLine(approval, item, how, dated) {
   const text = outcomeText(approval, item);
   const [title] = (approval?.title ?? item?.title ?? "").split("\n");
   const about = approval?.kind === "approval" && approval.tool ? h("code", {}, actionOf(approval)[1]) : title;
@@ -61,7 +68,7 @@ export function settledLine(approval, item, how) {
     h("span", { class: "settled-about", title: typeof about === "string" ? about : about.textContent }, about),
     h("span", { class: "outcome" }, h("span", {}, text)),
     how ? h("span", { class: "muted" }, how) : null,
-    at ? timeView(at) : null,
+    at ? timeView(at, dated ? inFull(at) : undefined) : null,
   );
 }
 
@@ -76,13 +83,15 @@ function outcomeText(approval, item) {
 export function aboutView(approval, link) {
   const who = clip(approval.requester.name || "somebody", 60);
   const open = approval.state === "open";
+  const decided = !open && approval.outcome?.at;
   return h(
     "p",
     { class: "meta" },
     h("span", {}, `${asks(approval) ? "For" : "Asked by"} ${who} on ${approval.channel}`),
     open
       ? timeView(approval.expires_at, `expires ${fromNow(approval.expires_at)}`)
-      : timeView(approval.opened_at),
+      : timeView(approval.opened_at, inFull(approval.opened_at)),
+    decided ? h("span", {}, "decided ", timeView(decided, inFull(decided))) : null,
     open && approval.quorum > 1 ? h("span", {}, approvals(approval)) : null,
     approval.job_id ? h("a", { href: route("jobs", approval.job_id) }, "Show the changes") : null,
     link && !approval.job_id

@@ -82,10 +82,10 @@ export class FeedView {
     const found = lines.findLast((line) => Number(line.dataset.seq) <= seq) ?? lines[0];
     if (!found) return;
     this.#atEnd = false;
-    this.jump.hidden = false;
     for (const old of this.list.querySelectorAll(".found")) old.classList.remove("found");
     found.classList.add("found");
     found.scrollIntoView({ block: "center" });
+    this.jump.hidden = this.#nothingBelow();
     this.#lastTop = this.scroller.scrollTop;
   }
 
@@ -350,9 +350,9 @@ export class FeedView {
   }
 
   #scrolled() {
-    const { scrollTop, scrollHeight, clientHeight } = this.scroller;
+    const { scrollTop } = this.scroller;
     // Only a person who scrolls up leaves the end: what grew below since the page was moved does not.
-    if (scrollHeight - scrollTop - clientHeight < NEAR_END_PX) this.#atEnd = true;
+    if (this.#nothingBelow()) this.#atEnd = true;
     else if (scrollTop < this.#lastTop) this.#atEnd = false;
     this.#lastTop = scrollTop;
     if (this.#atEnd) this.#setUnread(0);
@@ -361,6 +361,12 @@ export class FeedView {
 
   #follow() {
     if (this.#atEnd) this.scroller.scrollTop = this.scroller.scrollHeight;
+    else if (!this.#nothingBelow()) this.jump.hidden = false;
+  }
+
+  #nothingBelow() {
+    const { scrollTop, scrollHeight, clientHeight } = this.scroller;
+    return scrollHeight - scrollTop - clientHeight < NEAR_END_PX;
   }
 
   /** @param {number} count */

@@ -69,5 +69,18 @@ export function clip(text, limit = 120) {
   return line.length > limit ? `${line.slice(0, limit - 1)}…` : line;
 }
 
+/** As much of a text around the first of the words in it as a row has room for. @param {string} text
+ * @param {string[]} words in lower case */
+export function around(text, words, before = 16, limit = 160) {
+  const lower = text.toLowerCase();
+  const places = words.map((word) => lower.indexOf(word)).filter((place) => place >= 0);
+  const first = places.length ? Math.min(...places) : 0;
+  const from = first > before ? Math.max(text.lastIndexOf(" ", first - before) + 1, first - 2 * before) : 0;
+  return `${from ? "…" : ""}${clip(text.slice(from), limit)}`;
+}
+
+/** What somebody looks for, word by word, in lower case. @param {string} query */
+export const wordsOf = (query) => query.toLowerCase().split(/\s+/).filter(Boolean);
+
 /** A title for threads that have none. @param {{title: string, preview?: string}} thread */
 export const titleOf = (thread) => thread.title || clip(thread.preview || "", 60) || "Untitled conversation";

@@ -2,14 +2,23 @@
 
 import * as api from "./api.js";
 import { composing, h, settled } from "./dom.js";
-import { clip, titleOf } from "./format.js";
+import { around, clip, titleOf, wordsOf } from "./format.js";
 import { link } from "./router.js";
+import { WORDS } from "./shell.js";
 import { complain } from "./toasts.js";
 
 const TYPING_MS = 150;
 const MAX_FOUND = 8;
 
-/** @typedef {{label: string, about: string, work: () => void}} Entry */
+/** `words`: others by which people look for it. @typedef {{label: string, about: string, words?: string, work: () => void}} Entry */
+
+/** What people call the actions, by the first word of their names. @type {Object<string, string>} */
+const ACTIONS = {
+  Pause: "stop halt everything emergency kill switch",
+  Unpause: "start go on resume",
+  Theme: "dark light colors appearance",
+  Log: "sign out leave quit exit",
+};
 
 /** @param {Context} context @param {import("./shell.js").Shell} shell */
 export function openPalette(context, shell) {
@@ -24,6 +33,9 @@ class Palette {
   /** @param {Context} context @param {import("./shell.js").Shell} shell */
   constructor(context, shell) {
     this.context = context;
+    /** @type {Promise<any[]>} */
+    this.people = context.me.role === "owner" ? api.users() : Promise.resolve([]);
+    this.people.catch(complain);
     this.fixed = fixedEntries(context, shell);
     this.list = h("ul", { id: "palette-list", role: "listbox", "aria-label": "Results", class: "palette-list" });
     this.field = h("input", {
@@ -55,8 +67,11 @@ class Palette {
   }
 
   #named() {
-    const words = this.#words.toLowerCase().split(/\s+/);
-    return this.fixed.filter(({ label }) => words.every((word) => label.toLowerCase().includes(word)));
+    const words = wordsOf(this.#words);
+    const named = (/** @type {Entry} */ { label }) => words.every((word) => label.toLowerCase().includes(word));
+    const meant = (/** @type {Entry} */ { label, words: others = "" }) =>
+      words.every((word) => label.toLowerCase().includes(word) || others.split(" ").some((other) => other.startsWith(word)));
+    return [...this.fixed.filter(named), ...this.fixed.filter((one) => !named(one) && meant(one))];
   }
 
   async #find() {
@@ -65,14 +80,18 @@ class Palette {
     const query = this.#words;
     if (!query) return;
     try {
-      const [page, hits] = await Promise.all([
+      const [page, hits, users] = await Promise.all([
         api.threads({ query, limit: MAX_FOUND, signal }),
         api.search({ query, limit: MAX_FOUND, signal }),
+        this.people.catch(() => []),
       ]);
       if (signal.aborted) return;
       const titles = page.threads.map((thread) => this.#leads(titleOf(thread), thread.channel, link("chat", thread.id)));
-      const said = hits.found.map((hit) => this.#leads(clip(hit.excerpt, 90), hit.title, hitLink(hit)));
-      this.#add([...titles, ...said]);
+      const said = hits.found.map((hit) => this.#leads(around(hit.excerpt, wordsOf(query), 16, 90), hit.title, hitLink(hit)));
+      const found = users.filter(({ name }) => name.toLowerCase().includes(query.toLowerCase())).slice(0, MAX_FOUND);
+      const people = found.map(({ id, name }) => this.#leads(name, "person", link("channels", "", { person: id })));
+      this.#add([...people, ...titles, ...said]);
+      if (!this.#entries.length) this.list.replaceChildren(h("li", { class: "muted" }, "Nothing found."));
     } catch (error) {
       if (!signal.aborted) complain(error);
     }
@@ -87,7 +106,7 @@ class Palette {
   #show(entries) {
     this.#entries = [];
     this.#at = 0;
-    this.list.replaceChildren(h("li", { class: "muted" }, "Nothing found yet."));
+    this.list.replaceChildren(h("li", { class: "muted" }, "Searching…"));
     this.#add(entries);
   }
 
@@ -152,6 +171,7 @@ function fixedEntries(context, shell) {
   const pages = [...shell.links].map(([page, one]) => ({
     label: one.querySelector(".nav-label")?.textContent ?? page,
     about: "page",
+    words: WORDS.get(page),
     work: goes(link(page)),
   }));
   const does = [...shell.element.querySelectorAll(".nav-foot button")].filter((one) => !one.hidden);
@@ -161,6 +181,9 @@ function fixedEntries(context, shell) {
       ? [{ label: "New routine", about: "start", work: goes(link("routines", "new")) }]
       : []),
     ...pages,
-    ...does.map((one) => ({ label: one.getAttribute("aria-label") ?? "", about: "action", work: () => one.click() })),
+    ...does.map((one) => {
+      const label = one.getAttribute("aria-label") ?? one.textContent ?? "";
+      return { label, about: "action", words: ACTIONS[label.split(/[ :]/, 1)[0]], work: () => one.click() };
+    }),
   ];
 }

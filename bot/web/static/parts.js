@@ -32,8 +32,10 @@ export async function download(url, name = "") {
   try {
     const link = await fileLink(url);
     h("a", { href: link.url, download: name }).click();
+    return link;
   } catch (error) {
     complain(error);
+    return null;
   }
 }
 
@@ -43,6 +45,23 @@ export const complaint = () => h("p", { class: "problem bad", role: "alert", hid
 /** Another one, made beside a list. @param {string} href */
 export const newLink = (href) =>
   h("a", { class: "button primary", href }, icon("plus"), h("span", {}, "New"));
+
+/** A text in which the words that were looked for are marked. @param {string} text @param {string[]} words in lower case
+ * @returns {Node[]} */
+export function marked(text, words) {
+  const lower = text.toLowerCase();
+  /** @type {Node[]} */ const parts = [];
+  // Lower case may be longer than what was written: then nothing is marked, instead of something else.
+  for (let at = 0; at < text.length; ) {
+    const found = words.map((word) => ({ place: lower.indexOf(word, at), word })).filter(({ place }) => place >= 0);
+    const next = lower.length === text.length && found.sort((one, other) => one.place - other.place)[0];
+    if (!next) return [...parts, new Text(text.slice(at))];
+    const end = next.place + next.word.length;
+    parts.push(new Text(text.slice(at, next.place)), h("mark", {}, text.slice(next.place, end)));
+    at = end;
+  }
+  return parts;
+}
 
 /** A row of a list. @param {{href: string, current: boolean, title: string, time: Node | null, via?: Node | null,
  * about: string, badge: Node | null}} row */

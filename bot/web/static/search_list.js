@@ -10,6 +10,8 @@ const HINTS_MS = 250;
 
 export class SearchList {
   selected = "";
+  /** The row of one line of what is selected, if it is listed; "" for all of it. */
+  #line = "";
 
   /**
    * @param {Context} context
@@ -25,9 +27,9 @@ export class SearchList {
     this.note = h("div", { class: "list-note", role: "status" });
     this.rows = new VirtualList({
       label: options.label,
-      row: (/** @type {any} */ item) => options.row(item, item.id === this.selected),
+      row: (/** @type {any} */ item) => options.row(item, this.#current(item)),
       version: (/** @type {any} */ item) =>
-        JSON.stringify([options.version(item), item.id === this.selected, new Date().toDateString()]),
+        JSON.stringify([options.version(item), this.#current(item), new Date().toDateString()]),
       onEnd: () => this.pages.more(),
     });
     this.field = h("input", {
@@ -65,10 +67,17 @@ export class SearchList {
     this.rows.close();
   }
 
-  /** @param {string} id */
-  select(id) {
+  /** @param {string} id @param {number} [at] a line of it */
+  select(id, at) {
     this.selected = id;
+    this.#line = at ? `${id}/${at}` : "";
     this.rows.refresh();
+  }
+
+  /** @param {{id: string}} item */
+  #current({ id }) {
+    const listed = this.#line && this.pages.items.some((one) => one.id === this.#line);
+    return id === (listed ? this.#line : this.selected);
   }
 
   focus() {

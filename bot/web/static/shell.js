@@ -6,21 +6,24 @@ import { link } from "./router.js";
 import { complain, toast, toastRegion } from "./toasts.js";
 import { ToolsSwitch } from "./tools_switch.js";
 
+/** The pages, each with its name and other words by which people look for it. */
 const PAGES = /** @type {const} */ ([
-  ["home", "Home"],
-  ["chat", "Inbox"],
-  ["approvals", "Approvals"],
-  ["routines", "Routines"],
-  ["jobs", "Jobs"],
-  ["channels", "Channels"],
-  ["tools", "Tools"],
-  ["memory", "Memory"],
-  ["usage", "Usage"],
-  ["settings", "Settings"],
-  ["system", "System"],
-  ["audit", "Audit"],
-  ["why", "Why"],
+  ["home", "Home", "start today overview dashboard"],
+  ["chat", "Inbox", "conversations messages threads rename title chat history"],
+  ["approvals", "Approvals", "grants allow deny permissions history decisions requests"],
+  ["routines", "Routines", "schedule timer cron reminder automatic calendar webhook"],
+  ["jobs", "Jobs", "tasks background containers project"],
+  ["channels", "Channels", "people members guests users persons invite role telegram slack discord pairing accounts extensions mcp"],
+  ["tools", "Tools", "permissions members shell allow disable mcp failing"],
+  ["memory", "Memory", "notes remembered forget facts documents"],
+  ["usage", "Usage", "cost money price budget spending tokens bill"],
+  ["settings", "Settings", "configuration model key provider password secrets vault quiet hours notices limits budget preset login"],
+  ["system", "System", "backup log logs doctor health version stop pause restore key"],
+  ["audit", "Audit", "record log history who export"],
+  ["why", "Why", "ignored refused unanswered explain message"],
 ]);
+/** @type {Map<string, string>} */
+export const WORDS = new Map(PAGES.map(([page, , words]) => [page, words]));
 /** All that members see: their own conversations, approvals they may decide, what is remembered for them. */
 export const OF_MEMBERS = new Set(["chat", "approvals", "memory"]);
 /** Behind "More" where there is no room for all. */

@@ -1,8 +1,8 @@
 /** The list of conversations beside a conversation: whose, where, and those that ask for something. */
 
 import { button, h } from "./dom.js";
-import { clip, shortTime, titleOf } from "./format.js";
-import { rowLink, timeView } from "./parts.js";
+import { around, clip, shortTime, titleOf, wordsOf } from "./format.js";
+import { marked, rowLink, timeView } from "./parts.js";
 import { link } from "./router.js";
 import { SearchList } from "./search_list.js";
 import { ThreadPages } from "./thread_pages.js";
@@ -28,8 +28,8 @@ export class ThreadList extends SearchList {
     super(context, {
       ...options,
       pages,
-      row: (one, current) => (one.hit ? hitRow(one) : row(one, current, unread.is(one))),
-      version: (one) => [one.updated_at, one.title, one.preview, one.turn?.state, one.waiting, unread.is(one)],
+      row: (one, current) => (one.hit ? hitRow(one, current, wordsOf(pages.query)) : row(one, current, unread.is(one))),
+      version: (one) => [one.updated_at, one.title, one.preview, one.turn?.state, one.waiting, unread.is(one), one.hit && pages.query],
       hints: ["thread_changed", "approval_needed", "approval_resolved"],
       filters: h("div", { class: "list-filters" }),
       empty: () => (filter.show === "waiting" ? [h("p", {}, "Nothing is waiting for an answer.")] : options.empty()),
@@ -100,17 +100,21 @@ function row(thread, current, unread) {
   return one;
 }
 
-/** A message that was found, which the row leads to. @param {any} hit */
-function hitRow(hit) {
-  return rowLink({
+/** A message that was found, which the row leads to. @param {any} hit @param {boolean} current
+ * @param {string[]} words that it was found by */
+function hitRow(hit, current, words) {
+  const said = around(hit.excerpt, words);
+  const one = rowLink({
     href: link("chat", hit.thread_id, { at: String(hit.seq) }),
-    current: false,
-    title: clip(hit.excerpt, 160),
+    current,
+    title: hit.excerpt,
     time: timeView(hit.at, shortTime(hit.at)),
     via: h("span", { class: "via" }, "message"),
     about: `in ${hit.title || "a conversation"}`,
     badge: null,
   });
+  one.querySelector(".row-title").replaceChildren(...marked(said, words));
+  return one;
 }
 
 /** @param {Thread} thread */

@@ -6,12 +6,13 @@ ten thousand threads.
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 from core.clock import SECOND_US
+from core.gates import Asked
 from core.messages import Address, Message
 from core.ports import Seen
 from core.routine import message_key
@@ -393,7 +394,24 @@ class ExplanationUnits(Facet):
         resting: dict[str, tuple[str, ...]] = {}
         for key, name, error in rows:
             resting[keys[key]] = (*resting.get(keys[key], ()), f"{name} {error}")
-        return [replace(one, resting=resting.get(one.key, ())) for one in found]
+        asked = await self._asked({one.turn_id for one in found if one.turn_id is not None})
+        return [
+            replace(one, resting=resting.get(one.key, ()), approvals=asked.get(one.turn_id or "", ()))
+            for one in found
+        ]
+
+    async def _asked(self, turns: Collection[str]) -> Mapping[str, tuple[Asked, ...]]:
+        rows = await self._engine.ask(
+            "SELECT g.turn_id, g.tool, g.outcome_text, coalesce(g.closed_at, g.created_at), u.id, u.name"
+            " FROM gates g LEFT JOIN users u ON u.id = g.closed_by"
+            f" WHERE g.turn_id IN {marks(turns)} AND g.kind = 'approval'"
+            " ORDER BY g.turn_id, g.created_at, g.id",
+            *turns,
+        )
+        return {
+            turn: tuple(Asked(row[1] or "", *row[2:]) for row in of)
+            for turn, of in groupby(rows, key=lambda row: row[0])
+        }
 
     async def noise(self, limit: int) -> Sequence[NoiseRow]:
         rows = await self._engine.ask(

@@ -185,6 +185,7 @@ served no     who    GET /api/audit
 served no     who    GET /api/audit/export
 served no     who    GET /api/audit/state
 served no     who    GET /api/backup
+served no     who    GET /api/backup/parts
 served no     who    GET /api/channels
 served no     who    GET /api/channels/platforms
 served gone   who    GET /api/events

@@ -101,5 +101,14 @@ async def test_the_catalog_says_what_each_tool_does_and_what_a_person_set(api: C
     assert (shell["setting"], shell["now"]) == ("disabled", "refused")
     mia = await api.member("Mia")
     member = (await mia.get("/api/me"))["user_id"]
-    assert (await catalog(f"?user_id={member}"))["shell"]["now"] == "refused"
+    theirs = await catalog(f"?user_id={member}")
+    assert (theirs["shell"]["now"], theirs["shell"]["offered"]) == ("refused", [])
+    assert 'add "shell" to tools of [roles.member] in' in theirs["shell"]["remedy"]
+    assert (shell["remedy"], shell["offered"]) == ("", ["always_allow", "ask_each_time", "disabled"])
+    assert tools["routine_delete"]["offered"] == ["ask_each_time", "disabled"]  # no setting lets it run
+    # Whatever is offered to a member has its effect; the outcomes of the settings, in their order:
+    for setting, now in zip(theirs["memory_search"]["offered"], ("runs", "asks", "refused"), strict=True):
+        chosen = {"user_id": member, "tool": "memory_search", "setting": setting}
+        assert (await api.ask("POST", "/api/permissions", chosen))[0] == 200
+        assert (await catalog(f"?user_id={member}"))["memory_search"]["now"] == now
     assert (await api.ask("GET", "/api/tools/catalog?user_id=none"))[0] == 404

@@ -2,7 +2,7 @@
 
 import * as api from "../api.js";
 import { button, composing, h } from "../dom.js";
-import { clip, inFull, shortTime } from "../format.js";
+import { clip, inFull } from "../format.js";
 import { complaint, download, failure, field, form, loading, note, timeView } from "../parts.js";
 import { link } from "../router.js";
 import { complain } from "../toasts.js";
@@ -22,6 +22,7 @@ export function auditPage(context) {
 }
 
 class AuditPage {
+  /** Names by user id. @type {Map<string, string>} */ #names = new Map();
   #verified = new AbortController();
   #asked = new AbortController();
 
@@ -94,8 +95,9 @@ class AuditPage {
     const { signal } = this.#asked;
     this.results.replaceChildren(note(loading()));
     try {
-      const page = await api.audit({ ...this.wanted, signal });
+      const [page, users] = await Promise.all([api.audit({ ...this.wanted, signal }), api.users()]);
       if (signal.aborted) return;
+      this.#names = new Map(users.map((/** @type {{id: string, name: string}} */ { id, name }) => [id, name]));
       this.#kinds(page.kinds);
       if (!page.records.length) return this.results.replaceChildren(note(h("p", {}, "No record matches.")));
       const list = h("ol", { class: "events", "aria-label": "Records" });
@@ -116,7 +118,7 @@ class AuditPage {
 
   /** @param {HTMLElement} list @param {AuditListing} page @param {AbortSignal} signal */
   #add(list, page, signal) {
-    list.append(...page.records.map(recordView));
+    list.append(...page.records.map((one) => recordView(one, this.#names)));
     if (page.next === null) return;
     const more = button("Older records", async () => {
       more.disabled = true;
@@ -153,25 +155,27 @@ function stateView(found) {
 /** @param {string} kind */
 const wordsOf = (kind) => kind.replaceAll("_", " ");
 
-/** A moment in the reader's own time; anything else as it is. @param {string} name @param {any} value */
-function valueOf(name, value) {
+/** A moment in the reader's own time, a user by name; anything else as it is. @param {string} name
+ * @param {any} value @param {Map<string, string>} names */
+function valueOf(name, value, names) {
+  if (Array.isArray(value)) return value.map((/** @type {any} */ one) => valueOf(name, one, names)).join(", ");
   if (typeof value === "number" && name.endsWith("_at")) return inFull(value);
-  return typeof value === "string" ? value : JSON.stringify(value);
+  return typeof value === "string" ? names.get(value) || value : JSON.stringify(value);
 }
 
-/** @param {AuditRecord} one */
-function recordView(one) {
+/** @param {AuditRecord} one @param {Map<string, string>} names */
+function recordView(one, names) {
   const who = one.actor_name ?? one.actor ?? "the hub";
   const told = Object.entries(one.detail).filter(([, value]) => value !== null);
-  const detail = told.map(([name, value]) => `${name}=${valueOf(name, value)}`).join(" ");
+  const detail = told.map(([name, value]) => `${name}=${valueOf(name, value, names)}`).join(" ");
   const head = h(
     "p",
     { class: "event-head" },
     h("span", { class: "via" }, wordsOf(one.kind)),
     h("span", { class: "name", title: one.actor ?? who }, who),
-    timeView(one.at, shortTime(one.at)),
+    timeView(one.at, inFull(one.at)),
   );
   const thread = one.thread_id && h("p", {}, h("a", { href: link("chat", one.thread_id) }, "Open conversation"));
-  const place = h("p", { class: "event-key" }, `Record ${one.record} · `, h("code", {}, one.subject));
+  const place = h("p", { class: "event-key" }, `Record ${one.record} · `, h("code", { title: one.subject }, names.get(one.subject) || one.subject));
   return h("li", { class: "event" }, head, detail && h("p", { class: "event-text" }, clip(detail, SHOWN_CHARS)), thread, place);
 }

@@ -6,6 +6,7 @@ import { button, confirmButton, h, icon, settled } from "../dom.js";
 import { fromNow, inFull, shortTime } from "../format.js";
 import { inviteAgain, inviteForm } from "../invitations.js";
 import { complaint, failure, field, form, loading, note, timeView } from "../parts.js";
+import { link } from "../router.js";
 import { complain, toast } from "../toasts.js";
 
 const HINTS_MS = 150;
@@ -23,6 +24,7 @@ class ChannelsPage {
 
   /** @param {Context} context */
   constructor(context) {
+    this.models = context.me.models;
     this.channels = new Section("Channels", async () => (await api.channels()).channels, channelCard, [
       "No channel is configured.",
       "People can use the hub here in the console. Add a chat platform below.",
@@ -68,7 +70,9 @@ class ChannelsPage {
     ];
   }
 
-  show() {
+  /** @param {import("../router.js").Route} route */
+  show(route) {
+    this.wanted = route.query.get("person") ?? "";
     this.requests.renew();
     this.channels.load();
     this.extensions.load();
@@ -80,7 +84,17 @@ class ChannelsPage {
   }
 
   #people() {
-    this.people.load().then(() => this.requests.load());
+    this.people.load().then(() => [this.requests.load(), this.#toWanted()]);
+  }
+
+  /** The person somebody asked for, once. */
+  #toWanted() {
+    const cards = /** @type {HTMLElement[]} */ ([...this.people.element.querySelectorAll("[data-person]")]);
+    const card = this.wanted && cards.find((one) => one.dataset.person === this.wanted);
+    if (!card) return;
+    this.wanted = "";
+    card.scrollIntoView({ block: "center" });
+    card.focus({ preventScroll: true });
   }
 
   /** By address only: a command is shown and approved in a conversation, or added on the hub's machine. */
@@ -189,11 +203,12 @@ class ChannelsPage {
     const role = h("span", { class: "badge" }, user.role);
     return h(
       "li",
-      { class: "card" },
+      { class: "card", tabindex: "-1", data: { person: user.id } },
       h("header", {}, h("h3", {}, h("span", { class: "name" }, user.name || "No name")), role),
       accounts.length
         ? h("ul", { class: "accounts" }, ...accounts)
         : h("p", { class: "muted" }, "No accounts yet."),
+      h("p", {}, h("a", { href: link("tools", "", { user: user.id }) }, `Tools of ${user.name || "this person"}`)),
       user.role === "owner" ? null : this.#role(user),
       this.#model(user),
     );
@@ -229,13 +244,14 @@ class ChannelsPage {
 
   /** The model and effort of all of a person's conversations, unless they choose others there. */
   #model(user) {
-    const model = h("input", { maxlength: "64", placeholder: "As configured" });
+    const known = [...new Set([...this.models, user.model].filter(Boolean))];
+    const model = h("select", {}, h("option", { value: "" }, "As configured"), ...known.map((name) => h("option", {}, name)));
     model.value = user.model ?? "";
     const effort = h("select", {}, h("option", { value: "" }, "As configured"), ...EFFORTS.map((one) => h("option", {}, one)));
     effort.value = user.thinking ?? "";
     const problem = complaint();
     const choose = () =>
-      api.chooseModel({ user_id: user.id, model: model.value.trim() || null, thinking: effort.value || null });
+      api.chooseModel({ user_id: user.id, model: model.value || null, thinking: effort.value || null });
     const chosen = [user.model, user.thinking && `thinking ${user.thinking}`].filter(Boolean).join(", ");
     return h(
       "details",

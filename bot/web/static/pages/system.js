@@ -3,7 +3,7 @@
 import * as api from "../api.js";
 import { button, h } from "../dom.js";
 import { EventStream } from "../event_stream.js";
-import { inFull } from "../format.js";
+import { inFull, size } from "../format.js";
 import { download, failure, field, loading, note } from "../parts.js";
 import { link } from "../router.js";
 import { complain, toast } from "../toasts.js";
@@ -38,8 +38,8 @@ class SystemPage {
     this.following = h("p", { class: "muted", role: "status" });
     this.level = h("select", { on: { change: () => this.#follow() } }, ...labels);
     this.check = button("Check everything", () => this.#check());
-    const copy = button("Download a backup", () => download(BACKUP));
-    const keys = "The database with all conversations. It contains no keys: back up hub.key and vault.key, too.";
+    const copy = button("Download a backup", () => this.#copy());
+    this.parts = h("div", { class: "section" });
     this.element = h(
       "div",
       { class: "page" },
@@ -49,7 +49,7 @@ class SystemPage {
         { class: "cards" },
         card("Hub", this.state),
         card("Doctor", actions(this.check), this.findings),
-        card("Backup", h("p", { class: "muted" }, keys), actions(copy)),
+        card("Backup", actions(copy), this.parts),
         card("Log", field("From level", this.level), this.following, this.log),
       ),
     );
@@ -58,6 +58,7 @@ class SystemPage {
 
   show() {
     this.#look();
+    this.#parts();
     this.#follow();
   }
 
@@ -74,6 +75,20 @@ class SystemPage {
     } catch (error) {
       if (!this.#closed) this.state.replaceChildren(note(...failure(error, () => this.#look())));
     }
+  }
+
+  async #parts() {
+    try {
+      this.parts.replaceChildren(...partsView(await api.backupParts()));
+    } catch (error) {
+      this.parts.replaceChildren(note(...failure(error, () => this.#parts())));
+    }
+  }
+
+  /** The browser saves it, and shows how far it is. */
+  async #copy() {
+    const made = await download(BACKUP);
+    if (made) toast(`The browser saves ${made.name}, about ${size(made.size_bytes)}, where it saves downloads.`);
   }
 
   /** @param {boolean} paused */
@@ -154,6 +169,16 @@ const card = (title, ...parts) => h("section", { class: "card", "aria-label": ti
 
 /** @param {Node} one */
 const actions = (one) => h("div", { class: "card-actions" }, one);
+
+/** What the download has, and what it has not. @param {{name: string, path: string, inside: boolean}[]} parts */
+function partsView(parts) {
+  return [true, false].flatMap((wanted) => {
+    const rows = parts.filter(({ inside }) => inside === wanted).map(({ name, path }) =>
+      h("li", {}, h("strong", {}, name), h("code", {}, path)));
+    const words = wanted ? "In the download:" : "Not in it; copy these on the hub's machine, the keys to another place:";
+    return [h("p", { class: "muted" }, words), h("ul", { class: "accounts" }, ...rows)];
+  });
+}
 
 /** @param {number} count @param {string} what */
 const counted = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;

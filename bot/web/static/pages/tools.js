@@ -2,20 +2,20 @@
 
 import * as api from "../api.js";
 import { button, h, settled } from "../dom.js";
-import { failure, loading, note, timeView } from "../parts.js";
+import { failure, field, loading, note, timeView } from "../parts.js";
 import { link } from "../router.js";
 import { complain, toast } from "../toasts.js";
 
 /** @typedef {"always_allow" | "ask_each_time" | "disabled" | null} Setting */
 /** @typedef {{name: string, about: string, source: string, effect: string, now: "runs" | "asks" | "refused",
  *   reason: string, rated: boolean, always_asks: boolean,
- *   unattended: boolean, setting: Setting}} Tool */
+ *   unattended: boolean, setting: Setting, offered: Setting[], remedy: string}} Tool */
 /** @typedef {{name: string, failures: number, error: string, at: number, left_out_at: number | null}} Failing */
 /** @typedef {{name: string, state: string, enabled: boolean, package: boolean}} Extension */
 
 const TYPING_MS = 100;
 const SETTINGS = /** @type {const} */ ([
-  ["", "As configured"],
+  ["", "No own setting"],
   ["always_allow", "Allow"],
   ["ask_each_time", "Ask each time"],
   ["disabled", "Disabled"],
@@ -35,8 +35,10 @@ class ToolsPage {
 
   /** @param {Context} context */
   constructor(context) {
+    this.context = context;
     this.user = context.me.user_id;
-    this.people = h("select", { "aria-label": "Person", on: { change: () => [(this.user = this.people.value), this.#load()] } });
+    const choose = () => context.navigate(link("tools", "", { user: this.people.value }));
+    this.people = h("select", { on: { change: choose } });
     this.query = h("input", { type: "search", "aria-label": "Find a tool", placeholder: "Find a tool", maxlength: "100" });
     this.query.addEventListener("input", settled(() => this.#draw(), TYPING_MS));
     this.failing = h("div", {});
@@ -48,7 +50,8 @@ class ToolsPage {
       { class: "page" },
       h("header", { class: "page-head" }, h("h1", { tabindex: "-1" }, "Tools")),
       this.failing,
-      h("div", { class: "why-row", role: "search" }, this.people, this.query),
+      field("Tools of", this.people),
+      h("div", { class: "why-row", role: "search" }, this.query),
       this.preset,
       this.list,
       this.servers,
@@ -56,7 +59,9 @@ class ToolsPage {
     this.end = context.hub.on(["refetch"], () => this.#load());
   }
 
-  show() {
+  /** @param {import("../router.js").Route} route */
+  show(route) {
+    this.user = route.query.get("user") || this.context.me.user_id;
     this.#people();
     this.#load();
     this.#failures();
@@ -101,7 +106,10 @@ class ToolsPage {
 
   /** @param {Tool} tool */
   #row(tool) {
-    const options = SETTINGS.map(([value, label]) => h("option", { value, selected: value === (tool.setting ?? "") }, label));
+    const own = tool.setting ?? "";
+    // A choice without an effect is not offered; the one that stands is shown all the same.
+    const offered = SETTINGS.filter(([value]) => !value || value === own || tool.offered.includes(value));
+    const options = offered.map(([value, label]) => h("option", { value, selected: value === own }, label));
     const select = h("select", { "aria-label": `Setting for ${tool.name}` }, ...options);
     select.addEventListener("change", () => this.#set(tool, /** @type {Setting} */ (select.value || null), select));
     const asks = tool.now === "asks" && tool.always_asks ? "always asks" : NOW[tool.now];
@@ -124,7 +132,8 @@ class ToolsPage {
       rest.join("").trim() && h("details", { class: "settings" }, h("summary", {}, "What the model reads"), h("p", { class: "remembered" }, rest.join("\n").trim())),
       h("p", { class: "meta" }, facts.join(" · ")),
       tool.now === "refused" && h("p", { class: "muted" }, tool.reason),
-      h("div", { class: "card-actions" }, select),
+      tool.remedy && h("p", { class: "muted" }, tool.remedy),
+      offered.length > 1 && h("div", { class: "card-actions" }, select),
     );
   }
 
@@ -139,7 +148,8 @@ class ToolsPage {
     try {
       await put(setting);
       const label = SETTINGS.find(([value]) => value === (setting ?? ""))?.[1];
-      toast(`${tool.name}: ${label}.`, { action: { label: "Undo", work: () => put(before).then(() => toast("Undone."), complain) } });
+      const whose = this.people.selectedOptions[0]?.textContent ?? "";
+      toast(`${tool.name} for ${whose}: ${label}.`, { action: { label: "Undo", work: () => put(before).then(() => toast("Undone."), complain) } });
       /** @type {HTMLElement | null} */ (this.list.querySelector(`[aria-label="Setting for ${tool.name}"]`))?.focus();
     } catch (error) {
       select.value = before ?? "";

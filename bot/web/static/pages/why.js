@@ -2,11 +2,21 @@
 
 import * as api from "../api.js";
 import { composing, h } from "../dom.js";
-import { clip, shortTime } from "../format.js";
+import { clip, inFull, shortTime } from "../format.js";
 import { failure, loading, note, timeView } from "../parts.js";
 import { link } from "../router.js";
 
 const LIMIT = 100;
+/** How a turn went, by its state. @type {Object<string, (error: string | null) => string>} */
+const TURNS = {
+  running: () => "the assistant works on it",
+  waiting: () => "waits for a person",
+  done: () => "answered",
+  stopped: () => "stopped",
+  failed: (error) => (error ? `failed: ${error}` : "failed"),
+  crashed: (error) => (error ? `interrupted: ${error}` : "interrupted"),
+};
+const BAD = new Set(["failed", "crashed"]);
 
 /** @param {Context} context @returns {Page} */
 export function whyPage(context) {
@@ -95,7 +105,7 @@ class WhyPage {
         "section",
         { class: "section" },
         h("div", { class: "section-head" }, h("h2", {}, heading)),
-        h("ol", { class: "events" }, ...events.map(eventView)),
+        h("ol", { class: "events" }, ...events.map((/** @type {any} */ one) => eventView(one, this.context.me))),
       ),
       ...(noise.length ? [noiseView(noise)] : []),
     );
@@ -103,11 +113,10 @@ class WhyPage {
   }
 }
 
-/** @param {any} event */
-function eventView(event) {
+/** @param {any} event @param {Me} me */
+function eventView(event, me) {
   const sender = typeof event.sender === "string" ? event.sender : (event.sender?.name ?? "");
   const answered = /^answer: /.test(event.outcome ?? "");
-  const outcome = answered ? "answered" : event.outcome || "not finished";
   const thread = event.turn?.thread_id ?? event.thread_id;
   return h(
     "li",
@@ -117,16 +126,17 @@ function eventView(event) {
       { class: "event-head" },
       h("span", { class: "via" }, event.channel),
       h("span", { class: "name", title: sender }, sender || "no sender"),
-      timeView(event.at, shortTime(event.at)),
+      timeView(event.at, inFull(event.at)),
     ),
     h("p", { class: "event-text" }, answered ? "An answer to a request" : clip(event.text || "(no text)", 280)),
     h(
       "p",
       { class: "event-outcome" },
-      h("span", { class: `outcome-word ${look(event.outcome ?? "")}` }, outcome),
+      h("span", { class: `outcome-word ${look(event)}` }, outcomeOf(event)),
       answered ? h("a", { href: link("approvals", "history") }, "History of approvals") : null,
       thread ? h("a", { href: link("chat", thread) }, "Open conversation") : null,
     ),
+    ...(event.turn?.approvals ?? []).map((/** @type {any} */ one) => askedView(one, me)),
     ...event.resting.map((/** @type {string} */ routine) => h("p", { class: "event-models" }, `Routine ${routine}.`)),
     ...modelView(event.turn),
     h("p", { class: "event-key" }, h("code", {}, event.key)),
@@ -141,10 +151,28 @@ function modelView(turn) {
   return [h("p", { class: "event-models" }, `Model ${turn.model}. Failures: ${words}.`)];
 }
 
-/** @param {string} outcome */
-function look(outcome) {
-  if (/^(failed|refused)/.test(outcome)) return "bad";
-  return /^ignored/.test(outcome) ? "quiet" : "good";
+/** What became of a message, in words: of one that the model was given, how its turn went. @param {any} event */
+function outcomeOf({ outcome, turn, resting }) {
+  if (/^answer: /.test(outcome ?? "")) return "answered";
+  if (!outcome || outcome === "waiting") return "waits for the turn before it";
+  if (turn && /^turn /.test(outcome)) return TURNS[turn.state]?.(turn.error) ?? outcome;
+  if (resting.length && /^ignored/.test(outcome)) return `${outcome}; a routine rests`;
+  return outcome;
+}
+
+/** A request for approval that the turn made: shell: denied by you Nov 27, 2026, 8:15:12 PM. @param {any} one @param {Me} me */
+function askedView({ tool, outcome, by, at }, me) {
+  const mine = by && by.id === me.user_id;
+  const words = outcome ? (mine ? outcome.replace(` by ${by.name}`, " by you") : outcome) : "waits for an answer since";
+  const said = `Asked to run ${tool || "several calls"}: ${words.charAt(0).toLowerCase()}${words.slice(1).replace(/\.$/, "")} `;
+  return h("p", { class: "event-models" }, said, timeView(at, inFull(at)));
+}
+
+/** @param {any} event */
+function look({ outcome, turn }) {
+  const words = outcome ?? "";
+  if (/^(failed|refused)/.test(words) || BAD.has(turn?.state)) return "bad";
+  return /^ignored/.test(words) || turn?.state === "stopped" ? "quiet" : "good";
 }
 
 /** What was not kept is at least counted. @param {any[]} noise */
