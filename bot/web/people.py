@@ -65,7 +65,7 @@ class CommandPage(Page):
 
 
 class Me(Page):
-    """The caller, and the hub with its commands."""
+    """The caller, and the hub with its commands. `timezone`: in which the caller's quiet hours are."""
 
     user_id: str
     name: str
@@ -73,10 +73,11 @@ class Me(Page):
     version: str
     channels: tuple[str, ...]
     commands: tuple[CommandPage, ...]
+    timezone: str
 
 
 class People:
-    """One method per endpoint. `models`: the names of the configured ones."""
+    """One method per endpoint. `models`: the names of the configured ones; `timezone`: the hub's."""
 
     def __init__(
         self,
@@ -85,12 +86,15 @@ class People:
         status: Callable[[], Awaitable[StatusView]],
         states: ChannelStates,
         models: Collection[str],
+        *,
+        timezone: str,
     ) -> None:
         self._store = store
         self._ids = ids
         self._status = status
         self._states = states
         self._models = models
+        self._timezone = timezone
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
@@ -108,6 +112,7 @@ class People:
         """Return the caller."""
         person = call.caller.principal
         names = tuple(self._states()) if call.caller.is_owner else (WEB,)
+        preferences = await self._store.people.preferences(person.user_id)
         return Me(
             user_id=person.user_id,
             name=person.name,
@@ -115,6 +120,7 @@ class People:
             version=version(),
             channels=names,
             commands=tuple(CommandPage(name=name, about=about) for name, about in texts.COMMANDS),
+            timezone=timezones.in_force(preferences.timezone, self._timezone),
         )
 
     async def status(self, call: Call) -> StatusView:

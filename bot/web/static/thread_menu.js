@@ -27,6 +27,12 @@ export class ThreadMenu {
     this.line = h("summary", { class: "icon-button", "aria-label": "Conversation menu" }, icon("more"));
     this.element = h("details", { class: "menu" }, this.line, this.body);
     this.element.addEventListener("toggle", () => this.element.open && this.#show());
+    const outside = (/** @type {Event} */ event) => {
+      if (this.element.isConnected && this.element.contains(/** @type {Node} */ (event.target))) return;
+      this.element.open = false;
+      document.removeEventListener("pointerdown", outside);
+    };
+    this.element.addEventListener("toggle", () => this.element.open && document.addEventListener("pointerdown", outside));
     this.element.addEventListener("keydown", (event) => event.key === "Escape" && this.#close());
   }
 
