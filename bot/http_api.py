@@ -160,6 +160,7 @@ def build_api(
         url=url,
         clock=clock,
         ids=ids,
+        timezone=dependencies.config.hub.timezone,
         models=dependencies.model_names,
     )
     return api(parts, gate)

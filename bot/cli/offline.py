@@ -85,7 +85,7 @@ async def resting_api(loaded: Loaded) -> AsyncIterator[ASGIApp]:
         jobs = JobsApi(lambda: build_registry(config, store, pipeline(), ids, leaks), store.threads)
         login = LoginService(store.keys, owner, clock)
         endpoints = [
-            *People(store, ids, _no_status, dict, models).endpoints(),
+            *People(store, ids, _no_status, dict, models, timezone=config.hub.timezone).endpoints(),
             *KeysApi(store, ids, login, "").endpoints(),
             *Accounts(pairing, owner).endpoints(),
             *SettingsApi(store, settings, NoReloader()).endpoints(),

@@ -178,6 +178,7 @@ _SECTIONS: Mapping[str, tuple[str, ...]] = {
 }
 _SHOWN = frozenset({"hub", "http", "workspace", "policy"})
 """Sections without secrets, whose values are shown with the line to edit."""
+_SWITCHES = frozenset({"true", "false"})
 _REFERENCE = re.compile(r"(?:env|vault):\S+")
 _MODEL_KEY = re.compile(r"models\.(0|[1-9][0-9]{0,3})\.([a-z_]+)")
 Written = bool | int | float | str | None
@@ -272,8 +273,9 @@ def locked_in(text: str) -> Iterator[LockedView]:
     for path, (start, end) in values.items():
         here = _MODEL if path[0] == "models" else _keys_of(path[0])
         if path[-1] not in here:
-            shown = path[0] in _SHOWN or path[-1] == "command"
-            yield LockedView(key=dotted(path), line=lines[path], value=text[start:end] if shown else None)
+            value = text[start:end]
+            shown = path[0] in _SHOWN or path[-1] == "command" or value in _SWITCHES
+            yield LockedView(key=dotted(path), line=lines[path], value=value if shown else None)
 
 
 def _keys_of(section: str | int) -> tuple[str, ...]:

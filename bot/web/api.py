@@ -195,7 +195,7 @@ def _schema(type_: Any, mode: Any, schemas: dict[str, Any]) -> dict[str, Any]:
 @dataclass(frozen=True, slots=True)
 class ApiParts:
     """The services behind the API. `platforms`: of each channel; `url`: the address people use for the
-    hub."""
+    hub; `timezone`: the hub's."""
 
     store: Store
     hub: Hub
@@ -227,6 +227,7 @@ class ApiParts:
     clock: Clock
     ids: Ids
     models: Collection[str]
+    timezone: str
 
 
 def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
@@ -237,7 +238,7 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
         store, parts.live, presenter, parts.web, parts.hub, parts.states, gate, parts.clock, ids, parts.models
     )
     chat = Chat(store, parts.web, parts.uploads, ids)
-    people = People(store, ids, parts.status, parts.states, parts.models)
+    people = People(store, ids, parts.status, parts.states, parts.models, timezone=parts.timezone)
     looking = StatusApi(store.explanations, parts.states, dict(parts.platforms))
     settings = SettingsApi(store, parts.settings, parts.reloading)
     found = [*people.endpoints(), *parts.accounts.endpoints(), *threads.endpoints(), *chat.endpoints()]

@@ -25,7 +25,7 @@
  *   sender?: {name: string, role: string | null}, by?: string, via?: string, attachments?: FileInfo[],
  *   files?: FileInfo[], call_id?: string, tool?: string, arguments?: Object<string, any>, state?: string,
  *   status?: string, gate_id?: string, gate_kind?: string, title?: string, lines?: string[], outcome?: string | null,
- *   menu?: Menu | null}} Item
+ *   menu?: Menu | null, model?: string}} Item
  *
  * @typedef {{index: number, label: string, option: string | null}} Choice
  * @typedef {{gate_id: string, call_id: string | null, job_id?: string | null, kind: string, thread_id: string, channel: string,
@@ -72,7 +72,7 @@
  *
  * @typedef {{type: string, thread_id?: string, seq?: number, at: number, data: any}} HubEvent
  * @typedef {{user_id: string, name: string, role: string, version: string, channels: string[],
- *   models: string[], commands: {name: string, about: string}[]}} Me
+ *   models: string[], commands: {name: string, about: string}[], timezone: string}} Me
  *
  * @typedef {Object} Context What every page is given.
  * @property {typeof import("./static/api.js")} api

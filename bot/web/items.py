@@ -99,12 +99,13 @@ class MenuView(Page):
 
 
 class AssistantItem(Line):
-    """Text of the model, also next to the calls it asked for. `menu`: what it suggests to say next."""
+    """Text of `model`, also next to the calls it asked for. `menu`: what it suggests to say next."""
 
     kind: Literal["assistant"] = "assistant"
     text: str
     blocks: tuple[Block, ...]
     menu: MenuView | None = None
+    model: str = ""
 
 
 class OperatorItem(Line):
@@ -301,9 +302,10 @@ class Presenter:
                     attachments=tuple(map(_file, shown.attachments)),
                     via=shown.channel,
                 )
-            case AssistantSaid(text, _, suggestions, menu_id):
+            case AssistantSaid(text, origin, suggestions, menu_id):
                 menu = MenuView(menu_id=menu_id, labels=suggestions) if suggestions else None
-                return AssistantItem(**at, text=text, blocks=blocks_of([Markdown(text)]), menu=menu)
+                said = {"blocks": blocks_of([Markdown(text)]), "model": origin.model if origin else ""}
+                return AssistantItem(**at, text=text, menu=menu, **said)
             case OperatorSaid(text, by):
                 return OperatorItem(**at, text=text, blocks=blocks_of([Markdown(text)]), by=by)
             case HubSaid(message):

@@ -66,7 +66,8 @@ class CommandPage(Page):
 
 
 class Me(Page):
-    """The caller, and the hub with its commands. `models`: the names of the configured ones."""
+    """The caller, and the hub with its commands. `models`: the names of the configured ones; `timezone`: in which
+    the caller's quiet hours are."""
 
     user_id: str
     name: str
@@ -75,10 +76,11 @@ class Me(Page):
     channels: tuple[str, ...]
     models: tuple[str, ...]
     commands: tuple[CommandPage, ...]
+    timezone: str
 
 
 class People:
-    """One method per endpoint. `models`: the names of the configured ones."""
+    """One method per endpoint. `models`: the names of the configured ones; `timezone`: the hub's."""
 
     def __init__(
         self,
@@ -87,12 +89,15 @@ class People:
         status: Callable[[], Awaitable[StatusView]],
         states: ChannelStates,
         models: Collection[str],
+        *,
+        timezone: str,
     ) -> None:
         self._store = store
         self._ids = ids
         self._status = status
         self._states = states
         self._models = models
+        self._timezone = timezone
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
@@ -110,6 +115,7 @@ class People:
         """Return the caller."""
         person = call.caller.principal
         names = tuple(self._states()) if call.caller.is_owner else (WEB,)
+        preferences = await self._store.people.preferences(person.user_id)
         return Me(
             user_id=person.user_id,
             name=person.name,
@@ -118,6 +124,7 @@ class People:
             channels=names,
             models=tuple(self._models),
             commands=tuple(CommandPage(name=name, about=about) for name, about in texts.COMMANDS),
+            timezone=timezones.in_force(preferences.timezone, self._timezone),
         )
 
     async def status(self, call: Call) -> StatusView:

@@ -22,6 +22,7 @@ NO_THREAD = "There is no conversation here yet. Send a message first, then /{nam
 NOT_FOR_GUESTS = "Guests can't choose models."
 MODELS = "Models for this conversation, in the order they are tried:"
 MODEL_USAGE = "Type /model NAME to put one first, or /model default for the configured order."
+MODELS_AS_CONFIGURED = "Models are tried in the configured order here."
 GONE = "The chosen model {name} is not configured any more, so the configured order applies."
 THINKING = "Models think with effort {effort} here{origin}. It has no effect on models that don't think."
 THINKING_AS_CONFIGURED = "Models think as configured here."
@@ -33,7 +34,7 @@ HERE, BY_OPERATOR = " (chosen here)", " (set for you by the owner)"
 class _Setting:
     """One setting: its value for this conversation, all values, and what to tell of it.
 
-    `known`: returns the value that a person typed, or None."""
+    `known`: returns the value that a person typed, or None. `now`: told once it is set, if that is less."""
 
     value: str
     values: tuple[str, ...]
@@ -41,6 +42,7 @@ class _Setting:
     usage: str
     known: Callable[[str], str | None]
     changed: Callable[[str], ThreadSettings]
+    now: str | None = None
 
 
 def thread_setting(
@@ -64,7 +66,8 @@ def thread_setting(
         return refused("no conversation yet", NO_THREAD.format(name=name))
     settings = setting.changed(value)
     setting = _setting(name, settings, view, models)
-    return Verdict(outcome, (SetThread(thread.id, settings), _told(setting, (), ids)))
+    said = Say(Message((Plain(setting.now or setting.told),)))
+    return Verdict(outcome, (SetThread(thread.id, settings), said))
 
 
 def _setting(name: str, now: ThreadSettings, view: AcceptView, models: Mapping[str, str]) -> _Setting:
@@ -98,6 +101,7 @@ def _setting(name: str, now: ThreadSettings, view: AcceptView, models: Mapping[s
         MODEL_USAGE,
         lambda typed: _one_of(typed, values),
         lambda value: replace(now, chosen=replace(chosen, model=None if value == DEFAULT else value)),
+        _model_told(chosen, preferred, models),
     )
 
 
@@ -125,6 +129,15 @@ def _thinking_told(chosen: ModelChoice, preferred: ModelChoice) -> str:
         return f"{THINKING_AS_CONFIGURED} {THINK_USAGE}"
     origin = BY_OPERATOR if chosen.thinking is None else HERE
     return f"{THINKING.format(effort=effort, origin=origin)} {THINK_USAGE}"
+
+
+def _model_told(chosen: ModelChoice, preferred: ModelChoice, models: Mapping[str, str]) -> str | None:
+    """Return the choice in one line; None if the list is needed to understand it."""
+    first = chosen.over(preferred).model
+    if first is None:
+        return MODELS_AS_CONFIGURED
+    origin = BY_OPERATOR if chosen.model is None else HERE
+    return f"✓ {first}{origin}" if first in models else None
 
 
 def _models_told(chosen: ModelChoice, preferred: ModelChoice, models: Mapping[str, str]) -> str:

@@ -35,6 +35,8 @@ async def test_a_denied_call_does_not_run(console: Console, hub: HubProcess, com
     await console.say_in_a_new_thread("run: touch made")
     await console.decide("Deny")
     await expect(console.outcome()).to_contain_text("Denied by you")
+    card = console.page.locator("article.approval")
+    await expect(card).not_to_have_attribute("style", re.compile("min-height: .+px"))
     await console.sees("I did not run")
     assert not (hub.directory / "workspace" / "made").exists()
     await console.open("approvals/history")

@@ -27,6 +27,11 @@ async def test_files_beyond_the_tenth_are_refused_in_a_toast(
     await page.locator("input[type=file]").set_input_files(files)  # type: ignore[arg-type]
     await expect(page.locator(".toast").last).to_have_text("You can attach at most 10 files.")
     await console.files_are_there(10)
+    await page.wait_for_function(
+        "() => performance.now() - Number(document.querySelector('.toast').dataset.at) > 1000"
+    )
+    await console.open("memory")
+    await expect(page.locator(".toast")).to_have_count(0)
     assert complaints.lines == []
 
 

@@ -1,5 +1,6 @@
 """The page *Settings*: a model is added and used, a change of consent is confirmed and undone."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -98,8 +99,22 @@ async def test_a_model_added_in_settings_is_approved_and_used_at_once(
         assert await on_screens(page, screens) == []
         called = len(simulator.log)
         await console.say_in_a_new_thread("hello")
-        await expect(console.messages("assistant").last).to_be_visible()
+        await expect(console.messages("assistant").last.locator("header")).to_contain_text("sim-1")
         assert len(simulator.log) > called
+        await console.open("home")
+        await expect(page.get_by_role("region", name="Today")).to_contain_text("No price set: second")
+        await console.open("usage")
+        row = page.get_by_role("row").filter(has_text="second")
+        await expect(row.get_by_text("no price set")).to_be_visible()
+        await console.open("settings")
+        await page.get_by_role("navigation", name="Sections").get_by_role("button", name="Budget").click()
+        budget = page.get_by_role("region", name="Budget")
+        await expect(budget).to_be_focused()
+        about = "Beyond it, a chat asks the owner"
+        await expect(budget.get_by_label("Daily budget (USD), 0: no limit")).to_have_accessible_description(
+            re.compile(about)
+        )
+        await console.open("home")  # away from what is as it was
         version = (await hub.api("GET", "/settings"))["version"]
         written = {
             "models.1.model": f"3 {MARKUP}",

@@ -10,7 +10,7 @@ from tests.harness.process import HubProcess
 pytestmark = [pytest.mark.chromium, pytest.mark.asyncio(loop_scope="session")]
 
 PAGES = ("chat", "threads", "approvals", "routines", "channels", "why")
-BANNER = "All tools are paused. No tool runs until you unpause them."
+BANNER = "All tools are paused: no tool runs in chats, jobs or routines. Answers still come."
 
 
 async def test_every_page_tells_while_tools_are_paused(
@@ -32,15 +32,18 @@ async def test_every_page_tells_that_tools_are_paused_and_ends_it(
     console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
     banner = console.page.get_by_text(BANNER)
-    pause = console.page.get_by_role("button", name="Pause all tools")
+    pause = console.page.get_by_role("button", name="Pause tools", exact=True)
+    unpause = console.page.get_by_role("button", name="Unpause tools")
     for page in PAGES:
         await console.open(page)
         await expect(banner).to_be_hidden()
+        place = await pause.bounding_box()
         await pause.click()
         await expect(banner).to_be_visible()
         await expect(pause).to_be_hidden()
+        assert await unpause.bounding_box() == place
         assert await hub.api("GET", "/tools") == {"paused": True}
-        await console.page.get_by_role("button", name="Unpause tools").click()
+        await unpause.click()
         await expect(banner).to_be_hidden()
     await hub.api("POST", "/tools/pause", {})
     await expect(banner).to_be_visible()

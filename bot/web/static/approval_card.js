@@ -152,13 +152,12 @@ class ApprovalCard {
     this.element.dataset.asked = String(performance.now());
   }
 
-  /** Settled under a pointer, it gives its room up only once that is gone. */
+  /** Settled under a pointer, it gives its room up only after the time of a second click. */
   #keepHeight() {
     const { element } = this;
     if (!element.matches(":hover")) return;
     element.style.minHeight = `${element.offsetHeight}px`;
-    const release = () => setTimeout(() => (element.style.minHeight = ""), CLICK_MS);
-    element.addEventListener("pointerleave", release, { once: true });
+    setTimeout(() => (element.style.minHeight = ""), CLICK_MS);
   }
 
   /** The call itself, or the form in which it is edited. */

@@ -19,6 +19,14 @@ export const timeOfDay = (atUs) => clock.format(toDate(atUs));
 /** @param {number} atUs */
 export const inFull = (atUs) => full.format(toDate(atUs));
 
+/** As `inFull`; in another zone than the reader's, by the clock there and with its name.
+ * @param {number} atUs @param {string | null | undefined} zone */
+export function inZone(atUs, zone) {
+  if (!zone || zone === full.resolvedOptions().timeZone) return inFull(atUs);
+  const there = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short", timeZone: zone });
+  return `${there.format(toDate(atUs))} ${zone}`;
+}
+
 /** @param {number} atUs */
 export const dayKey = (atUs) => toDate(atUs).toDateString();
 
@@ -82,5 +90,11 @@ export function around(text, words, before = 16, limit = 160) {
 /** What somebody looks for, word by word, in lower case. @param {string} query */
 export const wordsOf = (query) => query.toLowerCase().split(/\s+/).filter(Boolean);
 
+/** Text without the marks of Markdown, for one line of a list. @param {string} text */
+export const unmarked = (text) =>
+  text
+    .replace(/^(?:#{1,6}|>|[-*]) |^```\w*$/gm, "")
+    .replace(/\*\*([^*\n]+)\*\*|`([^`\n]+)`|\[([^[\]\n]+)\]\([^()\s]+\)/g, "$1$2$3");
+
 /** A title for threads that have none. @param {{title: string, preview?: string}} thread */
-export const titleOf = (thread) => thread.title || clip(thread.preview || "", 60) || "Untitled conversation";
+export const titleOf = (thread) => thread.title || clip(unmarked(thread.preview || ""), 60) || "Untitled conversation";

@@ -8,6 +8,8 @@ export class ListPages {
   onChange = () => {};
   /** Where the next page begins; null: there is none. @type {string | null} */ next = null;
   #asking = false;
+  /** Something changed while a page was asked for. */
+  #stale = false;
   #asked = new AbortController();
 
   /**
@@ -34,6 +36,7 @@ export class ListPages {
     this.#asked = new AbortController();
     this.query = query;
     this.#asking = false;
+    this.#stale = false;
     this.next = null;
     this.state = "loading";
     this.onChange();
@@ -55,6 +58,8 @@ export class ListPages {
 
   /** Something changed. */
   async renew() {
+    this.#stale = this.#asking;
+    if (this.#asking) return;
     if (this.state !== "ready") return this.search(this.query);
     await this.#ask(undefined, (page) => this.merge(page));
   }
@@ -76,5 +81,6 @@ export class ListPages {
     }
     this.#asking = false;
     this.onChange();
+    if (this.#stale) await this.renew();
   }
 }

@@ -12,6 +12,7 @@ import { watchPending } from "./pending.js";
 import { link, navigate, parse } from "./router.js";
 import * as session from "./session.js";
 import { linkRefusedView, Shell, signedOutView, unreachableView } from "./shell.js";
+import { endToasts } from "./toasts.js";
 import { Unread } from "./unread.js";
 
 /** The first page comes with the console, the others when they are opened. @type {Object<string, () => any>} */
@@ -72,6 +73,7 @@ class Console {
     const name = wanted in PAGES && this.shell.links.has(wanted) ? wanted : "chat";
     if (name !== this.#name) {
       const first = this.#page === null;
+      if (!first) endToasts();
       this.#page?.close();
       this.#page = null;
       this.#name = name;

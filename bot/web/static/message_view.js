@@ -57,6 +57,7 @@ export function messageView(item, onPress = null, own = false, onReply = () => {
       via,
       item.undone ? h("span", { class: "via" }, "undone") : null,
       timeView(item.at),
+      item.model ? h("span", { class: "by-model", title: `Answered by ${item.model}` }, item.model) : null,
       item.turn ? h("span", { class: "message-actions" }) : null,
       h("span", { class: "message-tools" }),
     ),

@@ -50,7 +50,7 @@ export class RoutineCalendar {
     try {
       const page = await api.routineCalendar({ days: this.#days, timezone: timeZone || "UTC" });
       const more = page.more ? " · only the 100 schedules that run soonest" : "";
-      this.about.textContent = `${page.timezone}${more}`;
+      this.about.textContent = `Times in ${page.timezone}${more}`;
       this.about.title = this.about.textContent;
       this.list.replaceChildren(...(page.days.length ? wholeWeeks(page.days, this.#days).map(dayView) : []));
       this.note.replaceChildren(h("p", { class: "muted" }, "No runs are scheduled in this period."));

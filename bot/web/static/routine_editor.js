@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { button, h, settled } from "./dom.js";
-import { inFull } from "./format.js";
+import { inZone } from "./format.js";
 import { pane } from "./parts.js";
 import { link } from "./router.js";
 import { ACTIONS, TRIGGERS, definitionOf, fieldsOf } from "./routine_fields.js";
@@ -58,7 +58,8 @@ export class RoutineEditor {
     const page = this.#fields.size ? this.#page() : this.given;
     this.#fields.clear();
     const parts = fieldsOf(this.kind, this.does).map((spec) => {
-      const view = fieldView(spec, page, () => this.#met.add(spec.path));
+      const hint = spec.hint?.replace("{timezone}", this.context.me.timezone);
+      const view = fieldView({ ...spec, hint }, page, () => this.#met.add(spec.path));
       this.#fields.set(spec.path, view);
       return [spec.part, view.element];
     });
@@ -73,12 +74,8 @@ export class RoutineEditor {
       ...of("when"),
       this.fires,
       this.trialPart,
-      h(
-        "details",
-        { class: "steps" },
-        h("summary", {}, "Limits and notices"),
-        h("div", { class: "steps-rows" }, ...of("more")),
-      ),
+      folded("Notices", of("notices")),
+      folded("Limits and options", of("more")),
       this.problem,
       h(
         "div",
@@ -126,7 +123,8 @@ export class RoutineEditor {
     this.#fields.get("action.mode")?.offer(draft.agents);
     this.#fields.get("action.image")?.offer(draft.images);
     this.#complain(draft.problems.filter(({ field }) => this.#met.has(field)));
-    const next = draft.slots.length ? `. Next: ${draft.slots.slice(0, 3).map(inFull).join("; ")}` : "";
+    const zone = draft.problems.length ? "" : this.#page().trigger.timezone;
+    const next = draft.slots.length ? `. Next: ${draft.slots.slice(0, 3).map((at) => inZone(at, zone)).join("; ")}` : "";
     this.fires.textContent = draft.fires_on ? `${draft.fires_on}${next}` : "";
     this.trial.show(this.trial.text ? draft.trial : null);
   }
@@ -176,6 +174,10 @@ export class RoutineEditor {
     first?.input.focus();
   }
 }
+
+/** @param {string} heading @param {Node[]} fields */
+const folded = (heading, fields) =>
+  h("details", { class: "steps" }, h("summary", {}, heading), h("div", { class: "steps-rows" }, ...fields));
 
 /** @param {import("./routine_fields.js").Field} spec @param {any} page @param {() => void} onMet */
 function fieldView(spec, page, onMet) {

@@ -3,7 +3,7 @@
 import { button, h } from "./dom.js";
 
 /**
- * @typedef {{path: string, label: string, part: "what" | "when" | "more", hint?: string,
+ * @typedef {{path: string, label: string, part: "what" | "when" | "more" | "notices", hint?: string,
  *   input: (value: any, props: Object<string, any>) => any, read: (input: any) => any}} Field
  */
 
@@ -160,6 +160,7 @@ const exactTexts = (label, each) => ({
 const when = /** @type {const} */ ({ part: "when" });
 const what = /** @type {const} */ ({ part: "what" });
 const more = /** @type {const} */ ({ part: "more" });
+const notices = /** @type {const} */ ({ part: "notices" });
 const filters = {
   ...pairs,
   path: "trigger.filters",
@@ -336,14 +337,20 @@ const ALWAYS = [
   { ...more, ...number("no limit"), path: "guardrails.daily_tokens", label: "Tokens a day" },
   { ...more, ...usd("no limit"), path: "guardrails.daily_budget_micro_usd", label: "US dollars a day" },
   { ...more, ...check(false), path: "guardrails.rerun_interrupted", label: "Continue an interrupted run" },
-  { ...more, ...text("for example 22:00-07:00"), path: "notify.quiet_hours", label: "Quiet hours" },
-  { ...more, ...check(true), path: "notify.on_attention", label: "Notify me of results" },
-  { ...more, ...check(true), path: "notify.on_failure", label: "Notify me of failures" },
-  { ...more, ...check(false), path: "notify.on_success", label: "Notify me of runs with nothing to report" },
-  { ...more, ...text("where I am"), path: "notify.channel", label: "Notices go to this channel" },
-  { ...more, ...text(), path: "notify.address", label: "Address on that channel" },
-  { ...more, ...text(), path: "notify.thread_id", label: "Conversation with this ID" },
-  { ...more, ...check(false), path: "notify.own_thread", label: "Notices in a thread of their own, where the platform has threads" },
+  {
+    ...notices,
+    ...text("for example 22:00-07:00"),
+    path: "notify.quiet_hours",
+    label: "Quiet hours",
+    hint: "In your time zone, {timezone}. Notices are held back in these hours, and sent when they end.",
+  },
+  { ...notices, ...check(true), path: "notify.on_attention", label: "Notify me of results" },
+  { ...notices, ...check(true), path: "notify.on_failure", label: "Notify me of failures" },
+  { ...notices, ...check(false), path: "notify.on_success", label: "Notify me of runs with nothing to report" },
+  { ...notices, ...text("where I am"), path: "notify.channel", label: "Notices go to this channel" },
+  { ...notices, ...text(), path: "notify.address", label: "Address on that channel" },
+  { ...notices, ...text(), path: "notify.thread_id", label: "Conversation with this ID" },
+  { ...notices, ...check(false), path: "notify.own_thread", label: "Notices in a thread of their own, where the platform has threads" },
 ];
 
 /** @param {string} kind @param {string} action */

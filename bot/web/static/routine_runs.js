@@ -2,7 +2,7 @@
 
 import { codeView } from "./blocks.js";
 import { h, shape } from "./dom.js";
-import { clip, seconds as inWords, shortTime } from "./format.js";
+import { clip, seconds as inWords, shortTime, unmarked } from "./format.js";
 import { timeView } from "./parts.js";
 import { link } from "./router.js";
 import { statusBadge } from "./routine_list.js";
@@ -45,7 +45,7 @@ function rowView(run) {
     statusBadge(run.status),
     took(run),
     String(run.input_tokens + run.output_tokens),
-    [clip(run.error ?? run.result ?? "", 160), ...jobView(run.job_id), ...missingView(run.missing_grants)],
+    [clip(unmarked(run.error ?? run.result ?? ""), 160), ...jobView(run.job_id), ...missingView(run.missing_grants)],
   ];
   return h("tr", {}, ...cells.map((cell) => h("td", {}, ...[cell].flat())));
 }

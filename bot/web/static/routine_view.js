@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { codeView } from "./blocks.js";
 import { button, confirmButton, h, settled } from "./dom.js";
-import { fromNow } from "./format.js";
+import { fromNow, inZone } from "./format.js";
 import { complaint, failure, loading, note, pane, timeView } from "./parts.js";
 import { link } from "./router.js";
 import { RoutineEditor } from "./routine_editor.js";
@@ -82,7 +82,7 @@ export class RoutineView {
     this.about.textContent = routine.fires_on;
     this.about.title = routine.fires_on;
     this.status.replaceChildren(statusBadge(routine.status));
-    this.facts.replaceChildren(...facts(routine));
+    this.facts.replaceChildren(...facts(routine, this.context.me.timezone));
     this.#offer(routine);
     this.runs.replaceChildren(runsView(runs));
     this.what.replaceChildren(...whatItDoes(routine));
@@ -168,14 +168,18 @@ function section(heading, content) {
   );
 }
 
-/** @param {Routine} routine */
-function facts(routine) {
+/** @param {Routine} routine @param {string} timezone its person's, of quiet hours */
+function facts(routine, timezone) {
   const said = routine.problem ?? routine.paused_because;
+  const { trigger, notify } = routine.definition;
+  const quiet = notify?.quiet_hours?.replace("-", "–");
+  const next = routine.next_at ?? 0;
   const parts = [
-    routine.next_at ? h("span", {}, "next ", timeView(routine.next_at, fromNow(routine.next_at))) : null,
+    next ? h("span", {}, "next ", timeView(next, `${fromNow(next)}, ${inZone(next, trigger?.timezone)}`)) : null,
     routine.last_run_at
       ? h("span", {}, "last ", timeView(routine.last_run_at, fromNow(routine.last_run_at)))
       : null,
+    quiet ? h("span", { title: "Notices are held back in these hours, and sent when they end." }, `quiet ${quiet} (${timezone})`) : null,
     h("span", {}, routine.run_count === 1 ? "1 run" : `${routine.run_count} runs`),
     routine.failures ? h("span", {}, `${routine.failures} ${routine.failures === 1 ? "failure" : "failures"} in a row`) : null,
     routine.skipped_slots ? h("span", {}, `skipped ${routine.skipped_slots} ${routine.skipped_slots === 1 ? "time" : "times"}`) : null,

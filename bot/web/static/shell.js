@@ -48,7 +48,7 @@ export class Shell {
     const foot = h(
       "div",
       { class: "nav-foot" },
-      this.tools.pause,
+      this.tools.turn,
       themeButton(),
       iconButton("leave", "Log out", () => this.#leave()),
     );

@@ -1,7 +1,7 @@
 /** The list of conversations beside a conversation: whose, where, and those that ask for something. */
 
 import { button, h } from "./dom.js";
-import { around, clip, shortTime, titleOf, wordsOf } from "./format.js";
+import { around, clip, shortTime, titleOf, unmarked, wordsOf } from "./format.js";
 import { marked, rowLink, timeView } from "./parts.js";
 import { link } from "./router.js";
 import { SearchList } from "./search_list.js";
@@ -92,7 +92,7 @@ function row(thread, current, unread) {
     title: titleOf(thread),
     time: timeView(thread.updated_at, shortTime(thread.updated_at)),
     via: thread.channel === "web" ? null : h("span", { class: "via" }, thread.channel),
-    about: name + clip(thread.preview, 160),
+    about: name + clip(unmarked(thread.preview), 160),
     badge: badge(thread),
   });
   one.classList.toggle("unread", unread);

@@ -9,6 +9,7 @@ import { toast } from "./toasts.js";
 
 const EXPORT_PAGE = 200;
 const NO_TOOLS = "none";
+const ENDS = "End this conversation? It takes no further messages until you reopen it.";
 const LIMITS = { max_rounds: "Rounds", max_tools: "Tool calls", loop_timeout_s: "Seconds in one turn" };
 const LISTS = { whitelist: "Whitelist", dangerous_tools: "Dangerous tools" };
 const PRESETS = ["manual", "whitelist", "auto_loop", "auto"];
@@ -27,6 +28,12 @@ export class ThreadMenu {
     this.line = h("summary", { class: "icon-button", "aria-label": "Conversation menu" }, icon("more"));
     this.element = h("details", { class: "menu" }, this.line, this.body);
     this.element.addEventListener("toggle", () => this.element.open && this.#show());
+    const outside = (/** @type {Event} */ event) => {
+      if (this.element.isConnected && this.element.contains(/** @type {Node} */ (event.target))) return;
+      this.element.open = false;
+      document.removeEventListener("pointerdown", outside);
+    };
+    this.element.addEventListener("toggle", () => this.element.open && document.addEventListener("pointerdown", outside));
     this.element.addEventListener("keydown", (event) => event.key === "Escape" && this.#close());
   }
 
@@ -53,9 +60,7 @@ export class ThreadMenu {
         button(thread.archived ? "Unarchive" : "Archive", () => this.#change({ archived: !thread.archived })),
         closed
           ? button("Reopen", () => this.#change({ closed: false }))
-          : confirmButton("Close", "Close this conversation?", () => this.#change({ closed: true }), {
-              class: "button",
-            }),
+          : confirmButton("End conversation", ENDS, () => this.#change({ closed: true }), { class: "button", title: ENDS }),
         actions.command ? button("Model…", () => this.#work(() => actions.command?.("/model"))) : null,
         actions.command ? button("Branch", () => this.#work(() => actions.command?.("/branch"))) : null,
         button("Export", () => this.#work(() => download(thread))),

@@ -24,11 +24,20 @@ export function toast(text, { bad = false, action } = {}) {
   const act = action
     ? button(action.label, () => [one.remove(), action.work()], { class: "button small" })
     : null;
-  const one = h("div", { class: bad ? "toast bad" : "toast" }, h("p", {}, text.slice(0, MAX_CHARS)), act, close);
+  const one = h("div", { class: bad ? "toast bad" : "toast", data: { at: performance.now() } }, h("p", {}, text.slice(0, MAX_CHARS)), act, close);
   region.append(one);
   const shown = region.querySelectorAll(".toast");
   for (const old of [...shown].slice(0, -MAX_SHOWN)) old.remove();
   later(one, bad || action ? LONGER_MS : SHOWN_MS);
+}
+
+/** A toast so young belongs to what led to the page. */
+const FRESH_MS = 1_000;
+
+/** Ends what was said on the page that somebody leaves. */
+export function endToasts() {
+  for (const one of document.querySelectorAll(".toast"))
+    if (performance.now() - Number(/** @type {HTMLElement} */ (one).dataset.at) > FRESH_MS) one.remove();
 }
 
 /** Nothing is taken away from under a pointer or the focus. @param {HTMLElement} one @param {number} delayMs */

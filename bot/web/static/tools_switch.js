@@ -1,6 +1,6 @@
-/** The kill switch, on every page: a banner while all tools are paused, and a button for the owner to pause them. */
+/** The kill switch, on every page: a banner while all tools are paused, and one button in one place for the owner to pause and unpause them. */
 
-import { button, h, icon, iconButton } from "./dom.js";
+import { button, h, icon } from "./dom.js";
 import { complain, toast } from "./toasts.js";
 
 export class ToolsSwitch {
@@ -8,18 +8,19 @@ export class ToolsSwitch {
   constructor(context) {
     this.context = context;
     const owner = context.me.role === "owner";
-    this.pause = iconButton("stop", "Pause all tools", () => this.#set(true));
-    this.pause.hidden = true;
-    this.unpause = owner ? button("Unpause tools", () => this.#set(false), { class: "button small" }) : null;
-    const told = owner
-      ? "All tools are paused. No tool runs until you unpause them."
-      : "All tools are paused. Only the owner can unpause them.";
+    this.label = h("span", { class: "nav-label" });
+    const turn = { type: "button", class: "nav-link tools-switch", hidden: true, on: { click: () => this.#set(!this.paused) } };
+    this.turn = h("button", turn, icon("stop"), this.label);
+    // Where the navigation folds it away.
+    const unpause = owner ? button("Unpause tools", () => this.#set(false), { class: "button small only-narrow" }) : null;
+    const stops = "All tools are paused: no tool runs in chats, jobs or routines. Answers still come.";
+    const told = owner ? stops : `${stops} Only the owner can unpause them.`;
     this.banner = h(
       "div",
       { class: "banner", role: "status", hidden: true, data: { tools: "paused" } },
       icon("alert"),
       h("span", {}, told),
-      this.unpause,
+      unpause,
     );
     this.owner = owner;
     this.end = context.hub.on(["tools_changed", "refetch"], () => this.#look());
@@ -32,8 +33,10 @@ export class ToolsSwitch {
 
   /** @param {boolean} paused */
   #show(paused) {
+    this.paused = paused;
     this.banner.hidden = !paused;
-    this.pause.hidden = paused || !this.owner;
+    this.turn.hidden = !this.owner;
+    this.label.textContent = paused ? "Unpause tools" : "Pause tools";
   }
 
   async #look() {

@@ -34,7 +34,7 @@ async def change(api: Client, changes: object, **more: object) -> tuple[int, Any
 
 
 async def test_a_change_keeps_the_rest_of_the_file_and_undo_brings_it_back(tmp_path: Path) -> None:
-    write_config(tmp_path, MODELS)
+    write_config(tmp_path, f"{MODELS}[jobs]\nuse_planning = true\n")
     path = tmp_path / "hubbub.toml"
     path.chmod(0o640)
     before = path.read_text()
@@ -44,6 +44,7 @@ async def test_a_change_keeps_the_rest_of_the_file_and_undo_brings_it_back(tmp_p
         assert "k-secret" not in str(page)
         locked = {one["key"]: one for one in page["locked"]}
         assert locked["hub.data_dir"]["value"] == f'"{tmp_path}/data"'
+        assert locked["jobs.use_planning"]["value"] == "true"
         assert before.splitlines()[locked["hub.data_dir"]["line"] - 1].startswith("data_dir")
         assert page["next_start"] == []
         status, page = await change(owner, {"models.1.model": "gpt-y", "budget.daily_usd": 2.5})

@@ -19,8 +19,7 @@ from tests.core.inbound.front import OWNER, OWNER_ACCOUNT, Front
 MODELS = {"main": "gpt-5", "Big": "claude"}
 SET = [
     *((f"/verbose {one.value.upper()}", ThreadSettings(one), texts.verbosity(one)) for one in Verbosity),
-    ("/model big", ThreadSettings(chosen=ModelChoice("Big")), "✓ Big (chosen here): claude\nmain: gpt-5\n"),
-    ("/model default", UNSET, "main: gpt-5\nBig: claude\n"),
+    ("/model big", ThreadSettings(chosen=ModelChoice("Big")), "✓ Big (chosen here)"),
     (
         "/think HIGH",
         ThreadSettings(chosen=ModelChoice(None, Thinking.HIGH)),
@@ -101,13 +100,21 @@ async def test_guests_choose_no_model(front: Front, words: str) -> None:
     assert await kept(front) == [UNSET]
 
 
+async def test_without_a_choice_the_configured_order_holds(front: Front) -> None:
+    await front.says(OWNER_ACCOUNT, "hello")
+    assert await told(front, "/model default") == thread_settings.MODELS_AS_CONFIGURED
+
+
 async def test_what_the_owner_set_for_a_person_holds_until_they_choose(front: Front) -> None:
     await front.says(OWNER_ACCOUNT, "hello")
     wished = ModelChoice("Big", Thinking.LOW)
     await front.store.people.set_preferences(OWNER.user_id, lambda was: replace(was, chosen=wished))
     assert "✓ Big (set for you by the owner): claude" in await told(front, "/model")
     assert "effort low here (set for you by the owner)" in await told(front, "/think")
-    assert "✓ main (chosen here): gpt-5\nBig: claude" in await told(front, "/model main")
+    assert await told(front, "/model main") == "✓ main (chosen here)"
+    assert "✓ main (chosen here): gpt-5\nBig: claude" in await told(front, "/model")
+    assert await told(front, "/model default") == "✓ Big (set for you by the owner)"
+    await front.says(OWNER_ACCOUNT, "/model main")
     assert "Chosen: model main first, thinking low." in await told(front, "/status")
 
 

@@ -5,7 +5,7 @@ import { h, icon, settled } from "../dom.js";
 import { clip, fromNow, shortTime } from "../format.js";
 import { decisionsPlot, failure, loading, timeView } from "../parts.js";
 import { link } from "../router.js";
-import { usagePlot } from "./usage.js";
+import { unpriced, usagePlot } from "./usage.js";
 
 const HINTS_MS = 400;
 const SHOWN = 5;
@@ -131,13 +131,16 @@ async function decisions() {
 }
 
 async function todaysCost() {
-  const [{ rows: days }, { rows: all }] = await Promise.all([api.usage({ by: "day", days: 1 }), api.usage({ by: "day", days: DAYS })]);
+  const [{ rows: days }, { rows: all }] = await Promise.all([api.usage({ by: "model", days: 1 }), api.usage({ by: "day", days: DAYS })]);
   const sum = (/** @type {string} */ name) => days.reduce((total, row) => total + row[name], 0);
   const cost = (sum("cost_micro_usd") + sum("estimated_cost_micro_usd")) / MICRO_USD;
   const tokens = sum("input_tokens") + sum("output_tokens");
+  const free = days.filter(unpriced).map((row) => clip(row.name, 40));
+  const known = cost > 0 || !free.length;
   return [
-    h("p", { class: "figure" }, cost ? `$${cost.toFixed(cost < 1 ? 3 : 2)}` : `${tokens.toLocaleString()} tokens`),
-    h("p", { class: "muted" }, `${sum("calls").toLocaleString()} model calls${cost ? `, ${tokens.toLocaleString()} tokens` : ""}`),
+    h("p", { class: "figure" }, known ? `$${cost.toFixed(cost < 1 ? 3 : 2)}` : `${tokens.toLocaleString()} tokens`),
+    h("p", { class: "muted" }, `${sum("calls").toLocaleString()} model calls${known ? `, ${tokens.toLocaleString()} tokens` : ""}`),
+    ...(free.length ? [h("p", { class: "muted" }, `No price set: ${free.join(", ")}`)] : []),
     ...(all.length ? [usagePlot(all, DAYS)] : []),
     leads("usage", "Usage by day, model and person"),
   ];

@@ -33,7 +33,10 @@ export function inboxPage(context) {
     const at = Number(route.query.get("at")) || 0;
     return id && id !== "new"
       ? new ConversationView(context, id, { back: link("chat"), speak, at, unheard: id === begun })
-      : new Beginning(context, (thread) => (begun = thread));
+      : new Beginning(context, (thread) => {
+          begun = thread;
+          list.pages.renew();
+        });
   };
   const page = new SplitPage(context, { page: "chat", heading: "Inbox", list, open });
   return {

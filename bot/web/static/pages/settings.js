@@ -27,22 +27,23 @@ const MODEL_FIELDS = [
 const IN_THE_FILE = "in the file";
 const KEY_HINT = "The key stays out of the file: store it as a secret below, then name it, such as vault:openai.";
 const HINTS_MS = 150;
-/** What a key's own words leave open. @type {Object<string, string>} */
-const LABELS = {
-  "approvals.max_rounds": "Rounds without a person",
-  "approvals.max_tools": "Tool calls without a person",
-  "approvals.tool_timeout_s": "Time limit of a tool (seconds)",
-  "approvals.loop_timeout_s": "Time limit of a run without a person (seconds)",
-  "approvals.shell_per_minute": "Commands a minute",
-  "approvals.shell_per_hour": "Commands an hour",
-  "approvals.expires_after_s": "Requests expire after (seconds)",
-  "budget.daily_usd": "US dollars a day (0: no limit)",
-  "budget.per_user_daily_usd": "US dollars a day and person (0: no limit)",
-  "budget.hourly_model_calls": "Model calls an hour (0: no limit)",
-  "access.sender_per_minute": "Messages of a person a minute (0: no limit)",
-  "agent.context_tokens": "Tokens of a request",
-  "agent.answer_tokens": "Tokens of an answer",
-  "agent.max_waiting": "Messages that may wait",
+/** A key in words, and what its value does. @type {Object<string, [string, string]>} */
+const WORDS = {
+  "approvals.preset": ["Preset", "When the hub asks: manual, always; whitelist, unless listed or granted; auto_loop, for dangerous tools and beyond the loop budget; auto, for dangerous tools and beyond the time limit only."],
+  "approvals.max_rounds": ["Rounds without a person", "Of one turn since a person last decided. Beyond it, the turn asks whether to continue."],
+  "approvals.max_tools": ["Tool calls without a person", "Of one turn since a person last decided. Beyond it, the turn asks whether to continue."],
+  "approvals.tool_timeout_s": ["Tool time limit (s)", "Of one call, at most the rest of the turn's time. Some tools have their own, such as shell."],
+  "approvals.loop_timeout_s": ["Turn time limit (s)", "Since a person last decided, without the time spent waiting. Beyond it, the turn asks whether to continue."],
+  "approvals.shell_per_minute": ["Shell commands per minute", "For each person."],
+  "approvals.shell_per_hour": ["Shell commands per hour", "For each person."],
+  "approvals.expires_after_s": ["Approval requests expire after (s)", "86400 is one day. Questions as well."],
+  "budget.daily_usd": ["Daily budget (USD), 0: no limit", "Of all model calls. Beyond it, a chat asks the owner whether to go on, and routines stop. Needs prices."],
+  "budget.per_user_daily_usd": ["Daily budget per person (USD), 0: no limit", "Of the calls made for each person."],
+  "budget.hourly_model_calls": ["Model calls per hour, 0: no limit", "In any 60 minutes, of all people and routines together."],
+  "access.sender_per_minute": ["Messages per person and minute, 0: no limit", "The hub refuses more. The owner has no limit."],
+  "agent.context_tokens": ["Tokens per request", "The largest context sent to any model; at least 1000. A model's own window may be smaller."],
+  "agent.answer_tokens": ["Tokens per answer", "The longest answer of a chat turn. A model's own limit may be lower."],
+  "agent.max_waiting": ["Waiting messages", "The most in one conversation; the hub refuses more."],
 };
 const SECTIONS = { approvals: "Approvals", budget: "Budget", access: "Messages", agent: "Answers" };
 
@@ -63,7 +64,8 @@ class SettingsPage {
     this.waiting = h("p", { role: "status" });
     this.asks = h("div", { class: "cards" });
     const head = h("header", { class: "page-head" }, h("h1", { tabindex: "-1" }, "Settings"), this.undo);
-    this.element = h("div", { class: "page" }, head, this.waiting, this.problem, this.asks, this.body);
+    this.jumps = h("nav", { class: "jumps", "aria-label": "Sections" });
+    this.element = h("div", { class: "page" }, head, this.jumps, this.waiting, this.problem, this.asks, this.body);
     const renew = settled(() => this.#load(), HINTS_MS);
     this.end = context.hub.on(["approval_needed", "approval_resolved", "refetch"], () => (!this.file || this.file.waiting) && renew());
   }
@@ -114,7 +116,9 @@ class SettingsPage {
     const made = `The hub runs on its defaults. Your first change makes the file ${file.file}.`;
     this.waiting.textContent = count ? words : file.missing ? made : "";
     const sections = Object.entries(SECTIONS).map(([section, title]) => this.#section(section, title));
-    this.body.replaceChildren(this.#models(), this.#secrets(), ...sections, lockedView(file));
+    const cards = [this.#models(), this.#secrets(), ...sections, lockedView(file)];
+    this.jumps.replaceChildren(...cards.map(jumpTo));
+    this.body.replaceChildren(...cards);
     this.#card(file.waiting);
     if (file.waiting?.approved) setTimeout(() => this.#load(), HINTS_MS);
   }
@@ -141,7 +145,12 @@ class SettingsPage {
       });
       if (changed.length) this.#put("", { changes: Object.fromEntries(changed) });
     };
-    const fields = settings.map((one, at) => field(labelOf(one), inputs[at]));
+    const fields = settings.map((one, at) => {
+      const hint = WORDS[one.key]?.[1];
+      const about = hint && h("p", { class: "hint", id: `about-${one.key.replace(".", "-")}` }, hint);
+      if (about) inputs[at].setAttribute("aria-describedby", about.id);
+      return h("div", {}, field(labelOf(one), inputs[at]), about);
+    });
     return card(title, form(`Save ${title.toLowerCase()}`, save, h("div", { class: "settings-fields" }, ...fields)));
   }
 
@@ -230,10 +239,20 @@ class SettingsPage {
 /** @param {string} title @param {...Node} parts */
 const card = (title, ...parts) => h("section", { class: "card", "aria-label": title }, h("h2", {}, title), ...parts);
 
+/** @param {HTMLElement} section */
+function jumpTo(section) {
+  const there = () => {
+    section.tabIndex = -1;
+    section.scrollIntoView({ block: "start" });
+    section.focus({ preventScroll: true });
+  };
+  return button(section.getAttribute("aria-label") ?? "", there, { class: "filter" });
+}
+
 /** @param {Setting} one */
 function labelOf(one) {
   const name = one.key.slice(one.key.indexOf(".") + 1).replaceAll("_", " ");
-  const words = LABELS[one.key] ?? `${name[0].toUpperCase()}${name.slice(1)}`;
+  const words = WORDS[one.key]?.[0] ?? `${name[0].toUpperCase()}${name.slice(1)}`;
   return one.variable ? `${words} (set by ${one.variable})` : words;
 }
 

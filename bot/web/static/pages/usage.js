@@ -71,9 +71,13 @@ class UsagePage {
   }
 }
 
+const NO_PRICE = "no price set";
+/** What was counted has a price wherever one is configured or built in. @param {UsageRow} row */
+export const unpriced = (row) => tokens(row) > 0 && cost(row) === 0;
+
 /** @param {string} by @param {string} heading @param {UsageRow[]} rows @param {number} days */
 function section(by, heading, rows, days) {
-  const head = h("div", { class: "section-head" }, h("h2", {}, heading));
+  const head = h("div", { class: "section-head" }, h("h2", {}, `${heading}, last ${days} days`));
   if (!rows.length) return h("section", { class: "section" }, head, h("p", {}, "No model was called."));
   const drawn = by === "day" ? [usagePlot(rows, days)] : [];
   return h("section", { class: "section" }, head, ...drawn, tableOf(heading, rows));
@@ -89,21 +93,25 @@ export function usagePlot(rows, count) {
   const days = daysTo(count, last).map((day) => {
     const row = known.get(day);
     /** @type {[number, string][]} */ const parts = [[row ? value(row) : 0, "busy"]];
-    return { day, words: row ? `${day}: ${usd(cost(row))}, ${tokens(row).toLocaleString()} tokens` : day, parts };
+    return { day, words: row ? `${day}: ${unpriced(row) ? NO_PRICE : usd(cost(row))}, ${tokens(row).toLocaleString()} tokens` : day, parts };
   });
   const most = Math.max(...rows.map(value));
-  return dayPlot(days, `Usage of the last ${count} days; the highest bar is ${words(most)}`, `${words(most)} a day at most`);
+  return dayPlot(days, `Usage of the last ${count} days; the highest bar is ${words(most)}`, `Bars: ${priced ? "cost" : "tokens"} of each day, at most ${words(most)}`);
 }
 
 /** @param {string} heading @param {UsageRow[]} rows */
 function tableOf(heading, rows) {
-  const columns = [heading, "Calls", "Input", "Cached", "Output", "Cost", "Estimated"];
+  const guessed = rows.some((row) => row.estimated_calls);
+  const columns = [heading, "Calls", "Input tokens", "Cached", "Output tokens", "Cost", ...(guessed ? ["Estimated"] : [])];
   const head = h("tr", {}, ...columns.map((column) => h("th", { scope: "col" }, column)));
-  return h("div", { class: "scroll-x", tabindex: "0" }, h("table", { class: "usage-table" }, h("thead", {}, head), h("tbody", {}, ...rows.map(rowOf))));
+  const body = h("tbody", {}, ...rows.map((row) => rowOf(row, guessed)));
+  const table = h("div", { class: "scroll-x", tabindex: "0" }, h("table", { class: "usage-table" }, h("thead", {}, head), body));
+  const about = "Estimated: calls whose answer counted nothing, such as interrupted ones, at the most they may have used.";
+  return h("div", {}, table, guessed ? h("p", { class: "muted" }, about) : null);
 }
 
-/** @param {UsageRow} row */
-function rowOf(row) {
+/** @param {UsageRow} row @param {boolean} guessed */
+function rowOf(row, guessed) {
   const counts = [row.calls, row.input_tokens, row.cached_input_tokens, row.output_tokens];
   const estimated = row.estimated_calls
     ? `${row.estimated_calls} calls, at most ${usd(row.estimated_cost_micro_usd)}`
@@ -113,8 +121,8 @@ function rowOf(row) {
     {},
     h("th", { scope: "row" }, row.name),
     ...counts.map((count) => h("td", {}, count.toLocaleString())),
-    h("td", {}, usd(row.cost_micro_usd)),
-    h("td", {}, estimated),
+    h("td", {}, unpriced(row) ? h("span", { class: "muted" }, NO_PRICE) : usd(row.cost_micro_usd)),
+    guessed ? h("td", {}, estimated) : null,
   );
 }
 
