@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import secrets
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,6 +93,7 @@ class VaultKeyRing:
         self.path = data_dir / VAULT_KEY_NAME
         self._given = environ.get(VAULT_KEY_VARIABLE, "")
         self._chain: ChainKey | None = None
+        self._first = threading.Lock()
 
     @property
     def from_environment(self) -> bool:
@@ -110,8 +112,7 @@ class VaultKeyRing:
 
     def keys_to_seal(self) -> "VaultKeys":
         """Return the keys; makes the first one if there is none. The caller holds the directory's lock."""
-        if not self._read():
-            self._write([secrets.token_bytes(KEY_BYTES)])
+        self._make_first()
         found = self.keys()
         assert found is not None  # noqa: S101 - it was just made
         return found
@@ -120,8 +121,7 @@ class VaultKeyRing:
         """Read once, until the key is changed; made like `keys_to_seal`."""
         if self._chain is None:
             try:
-                if not self._read():
-                    self._write([secrets.token_bytes(KEY_BYTES)])
+                self._make_first()
                 self._chain = audit_chain.ChainKey.of(audit_chain.master_of(self._read()[0]))
             except StartError as error:
                 raise ValueError(str(error)) from error
@@ -146,6 +146,12 @@ class VaultKeyRing:
             with contextlib.suppress(FileNotFoundError):
                 return _parsed(self.path.read_text(errors="replace"), str(self.path))
             return ()
+
+    def _make_first(self) -> None:
+        """Make a key if there is none; the store's thread and a request may want it at the same moment."""
+        with self._first:
+            if not self._read():
+                self._write([secrets.token_bytes(KEY_BYTES)])
 
     def _write(self, keys: Sequence[bytes]) -> None:
         self._chain = None

@@ -66,8 +66,8 @@ class CommandPage(Page):
 
 
 class Me(Page):
-    """The caller, and the hub with its commands. `models`: the names of the configured ones; `timezone`: in which
-    the caller's quiet hours are."""
+    """The caller, and the hub with its commands. `models`: the names of the configured ones; `timezone`: in
+    which the caller's quiet hours are."""
 
     user_id: str
     name: str

@@ -1,10 +1,12 @@
 """The hub's own key on disk."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from bot.config.keys import KEY_BYTES, hub_key
+from bot.config.keys import KEY_BYTES, VaultKeyRing, hub_key
 from bot.runtime import StartError
 
 
@@ -36,3 +38,18 @@ def test_a_damaged_key_is_refused_and_left_alone(tmp_path: Path, damage: str) ->
         hub_key(tmp_path)
     assert str(tmp_path / "hub.key") in str(refused.value)
     assert (tmp_path / "hub.key").read_bytes() == written
+
+
+def test_threads_that_want_the_vaults_first_key_at_once_get_the_same(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        for number in range(20):
+            directory = tmp_path / str(number)
+            directory.mkdir()
+            ring, gate = VaultKeyRing(directory, {}), threading.Barrier(8)
+
+            def wanted(ring: VaultKeyRing = ring, gate: threading.Barrier = gate) -> str:
+                gate.wait()
+                ring.keys_to_seal()
+                return ring.path.read_text()
+
+            assert len({*pool.map(lambda wanted: wanted(), [wanted] * 8)}) == 1

@@ -89,7 +89,7 @@ export function usagePlot(rows, count) {
   const value = (/** @type {UsageRow} */ row) => (priced ? cost(row) : tokens(row));
   const words = (/** @type {number} */ most) => (priced ? usd(most) : `${most.toLocaleString()} tokens`);
   const known = new Map(rows.map((row) => [row.name, row]));
-  const last = [daysTo(1)[0], ...known.keys()].sort().pop();
+  const last = [daysTo(1)[0], ...known.keys()].filter((day) => /^\d{4}-\d\d-\d\d$/.test(day)).sort().pop();
   const days = daysTo(count, last).map((day) => {
     const row = known.get(day);
     /** @type {[number, string][]} */ const parts = [[row ? value(row) : 0, "busy"]];
