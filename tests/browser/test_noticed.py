@@ -212,7 +212,7 @@ async def test_a_sentence_is_found_and_jumped_to(
     await expect(page.get_by_role("button", name=re.compile("Latest|new"))).to_be_visible()
     await expect(page.locator(".pane.list [aria-current=page]")).to_contain_text("message")
     await page.get_by_label("Search conversations").fill("other")
-    await hits.filter(has_text="say").first.get_by_role("link").click()
+    await hits.filter(has_text="say: other").first.get_by_role("link").click()
     await expect(page.locator(".message.found")).to_contain_text("other")
     await expect(page.locator(".jump")).to_be_hidden()
     await page.locator(".feed").focus()
@@ -235,7 +235,7 @@ async def test_the_palette_takes_every_key_and_does_what_it_shows_as_chosen(
     combobox = page.get_by_role("combobox")
     for words, found in (
         ("backup", "System"),
-        ("stop", "Pause all tools"),
+        ("stop", "Pause tools"),
         ("money", "Usage"),
         ("member", "Channels"),
         ("quiet", "Settings"),

@@ -1,4 +1,4 @@
-"""Kill an upgrade at each of its statements: python -m tests.core.store.killed_upgrade DATABASE
+"""Kill an upgrade at its statements: python -m tests.core.store.killed_upgrade DATABASE FIRST EVERY
 
 Each child works on a copy of its own, killed-NN.db beside the database, and kills itself as SQLite begins
 statement number NN. The program exits with 0 once a child has reached the end; that child's copy is removed.
@@ -32,7 +32,7 @@ def upgrade_until(path: Path, statement: int) -> None:
 def main() -> None:
     """Make the copies."""
     whole = Path(sys.argv[1])
-    for statement in itertools.count(1):
+    for statement in itertools.count(int(sys.argv[2]), int(sys.argv[3])):
         copy = whole.with_name(f"killed-{statement:02}.db")
         shutil.copyfile(whole, copy)
         child = os.fork()
