@@ -12,6 +12,7 @@ from core.sandbox.disk import BEYOND_BYTES, FIRST_PROJECT, quota_problem
 from tests.bot.sandbox.test_container_jobs import house_with, shell
 from tests.bot.sandbox.under_quota import LIMIT, MB
 from tests.harness.uml import in_another_kernel
+from tests.plugins.profile import Profile
 from tests.scenarios.test_jobs import becomes, started
 from tests.simulators.model import tools
 
@@ -31,8 +32,10 @@ def test_where_the_file_system_has_no_quotas_that_is_said() -> None:
 @pytest.mark.timeout(200)
 @pytest.mark.parametrize("maker", [EXT4, XFS], ids=["ext4", "xfs"])
 def test_the_file_system_stops_a_copy_at_its_limit_and_gives_each_its_own(
-    tmp_path: Path, maker: tuple[str, ...]
+    tmp_path: Path, maker: tuple[str, ...], profile: Profile
 ) -> None:
+    if profile.name == "ci" and maker is not (EXT4, XFS)[profile.seed % 2]:
+        pytest.skip("another commit's slice")
     if shutil.which(maker[0]) is None:
         pytest.skip(f"{maker[0]} is not installed")
     image = tmp_path / "disk"
