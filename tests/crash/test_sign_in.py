@@ -61,8 +61,8 @@ async def driven(
             address = json.loads((town.directory / "data" / "api.json").read_text())["url"]
             query = (await issuer.visit(link)).partition("?")[2]
             with contextlib.suppress(ClientError):
-                await browser.get(f"{address}/oauth/callback?{query}")
-                followed.add(link)
+                async with browser.get(f"{address}/oauth/callback?{query}"):
+                    followed.add(link)
 
 
 @pytest.mark.parametrize("point", POINTS)
