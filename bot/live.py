@@ -11,6 +11,7 @@ import asyncio
 from collections import Counter, deque
 from dataclasses import dataclass, field
 
+from core import texts
 from core.errors import InboxUnavailable
 from core.events import (
     AutoLoop,
@@ -28,7 +29,8 @@ from core.events import (
     TextDelta,
     TurnEvent,
 )
-from core.store.feed import Changes
+from core.store.feed import Changes, FeedItem
+from core.transcript import AssistantSaid
 from core.users import Principal, Role
 
 MAX_SUBSCRIBERS = 256
@@ -67,6 +69,14 @@ class LiveTurn:
     def text_from(self, piece: int) -> str:
         """Return the reply after its first `piece` pieces."""
         return "".join(self.pieces[piece:])
+
+    def is_told_by(self, line: FeedItem) -> bool:
+        """Return whether a line of the thread is the reply so far, which needn't be shown a second time."""
+        match line.shown:
+            case AssistantSaid(text):
+                return line.turn_id == self.turn_id and self.text.strip() == texts.without_mark(text)
+            case _:
+                return False
 
     def add(self, delta: TextDelta) -> None:
         """Append to the reply, or begin another one. A late piece of an earlier one is dropped."""

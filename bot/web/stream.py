@@ -18,7 +18,6 @@ from bot.web.event_stream import Event, EventStream, resumed_at
 from bot.web.items import Presenter
 from bot.web.jobs_api import EventsWanted, JobEventView, JobsApi
 from channels.supervisor import ChannelState
-from core import texts
 from core.clock import Clock
 from core.events import (
     AutoLoop,
@@ -113,8 +112,9 @@ class ThreadStream:
                 yield Event("item_changed", shown, self._thread_id)
         if not self._met:
             self._met = True
+            told = await onlooker.feeds.feed_before(self._thread_id, self._after + 1, BATCH)
             on.news.clear()
-            for event in self._meet_turn():
+            for event in self._meet_turn(told):
                 yield event
         while on.news:
             turn_id, event = on.news.popleft()
@@ -126,14 +126,17 @@ class ThreadStream:
         match item.shown:
             case CardShown(gate) | CardSettled(gate, _):
                 gates[gate.id] = gate.thread_id
-            case AssistantSaid(text):
-                turn = self._live.turn(self._thread_id)
-                said = texts.without_mark(text)
-                if turn is not None and turn.turn_id == item.turn_id and turn.text.strip() == said:
-                    self._follow(turn)
-                    self._text_after(turn)  # it is told as a line just now
+            case AssistantSaid():
+                self._skip([item])
             case _:
                 pass
+
+    def _skip(self, lines: Sequence[FeedItem]) -> None:
+        """Leave out the reply that is being written if one of these lines is it."""
+        turn = self._live.turn(self._thread_id)
+        if turn is not None and any(map(turn.is_told_by, lines)):
+            self._follow(turn)
+            self._text_after(turn)
 
     def _follow(self, turn: LiveTurn) -> None:
         """Begin with the reply that is being written, unless it was begun with before."""
@@ -141,11 +144,12 @@ class ThreadStream:
             self._turn, self._attempt = turn, turn.attempt
             self._told_chars = self._told_pieces = 0
 
-    def _meet_turn(self) -> list[Event]:
-        """Return earlier events of a turn that runs when the stream begins."""
+    def _meet_turn(self, told: Sequence[FeedItem]) -> list[Event]:
+        """Return earlier events of a turn that runs when the stream begins. `told`: lines that are shown."""
         turn = self._live.turn(self._thread_id)
         if turn is None:
             return []
+        self._skip(told)
         begun: list[TurnEvent | None] = [Began("", Address("")), turn.started, turn.model]
         steps = [Step(call_id, *step) for call_id, step in turn.steps.items()]
         since = [turn.failed, *steps, *turn.outputs.values(), turn.loop]  # a failure follows its text

@@ -1,6 +1,6 @@
 """Threads of all channels: the list, one thread's lines, its next prompt, and the owner's answers there."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Literal
@@ -26,7 +26,7 @@ from core.messages import Sender
 from core.model.tokens import text_tokens
 from core.runs.context import ChatPrompts, PromptPart
 from core.runs.window import MINUTE_US, NO_LIMIT, build_window, time_note, tool_tokens
-from core.store.feed import CardShown, Feeds, ThreadGlance, ThreadsWanted
+from core.store.feed import CardShown, FeedItem, Feeds, ThreadGlance, ThreadsWanted
 from core.store.port import Store
 from core.store.search import QUERY_LIMIT_CHARS, index_all, parse_search
 from core.tools.pipeline import CallPipeline
@@ -282,7 +282,7 @@ class Threads:
             first_seq=items[0].seq if items else 0,
             last_seq=items[-1].seq if items else 0,
             more=len(found) > query.limit,
-            live=self._live_view(thread_id),
+            live=self._live_view(thread_id, items),
             waiting=tuple(
                 map(self._presenter.waiting, await self._store.feed.waiting_in(thread_id, MAX_WAITING))
             ),
@@ -331,15 +331,17 @@ class Threads:
         may_read = partial(self._gate.still_holds, call.caller)
         return EventStream(self._live, on, stream, may_read, self._clock)
 
-    def _live_view(self, thread_id: str) -> LiveView | None:
+    def _live_view(self, thread_id: str, lines: Sequence[FeedItem]) -> LiveView | None:
+        """Return what runs. Its text is what no line shows yet."""
         turn = self._live.turn(thread_id)
         if turn is None:
             return None
+        text = "" if any(map(turn.is_told_by, lines)) else turn.text
         steps = tuple(
             LiveStep(call_id=call_id, tool=tool, state=state.value)
             for call_id, (tool, state) in turn.steps.items()
         )
-        return LiveView(turn=turn.turn_id, attempt=turn.attempt, text=turn.text, steps=steps)
+        return LiveView(turn=turn.turn_id, attempt=turn.attempt, text=text, steps=steps)
 
 
 # The prompt that a thread's next message would have, in parts with their sizes.

@@ -18,7 +18,7 @@ from core.users import Principal, Role
 from tests.bot.web.api_client import LIMIT_S, Client, Stream, client
 from tests.harness.telegram_hub import OWNER, Hub, open_hub, write_config
 from tests.plugins.profile import Profile
-from tests.simulators.model import Reply, ToolCall
+from tests.simulators.model import Hold, Reply, ToolCall
 from tests.simulators.model.replies import tools
 
 RUN = "please run: echo line"
@@ -138,6 +138,24 @@ async def test_a_reply_is_streamed_as_it_arrives(tmp_path: Path) -> None:
             assert types.index("turn_finished") > len(types) - 1 - types[::-1].index("item")
         assert (joined[0]["type"], joined[0]["data"]) == ("turn_started", {"turn": events[0]["data"]["turn"]})
         assert (await lists.next())["data"] == {"thread_id": thread_id}
+
+
+async def test_a_reply_that_is_a_line_already_is_not_shown_a_second_time(tmp_path: Path) -> None:
+    """It came with a call: the turn goes on after it, and somebody opens the conversation."""
+    async with place(tmp_path) as (house, api):
+        house.model.enqueue(tools(ToolCall("time", {}), text="I look at the clock."))
+        house.model.enqueue("It is late.", fault=Hold(at="before_headers"))
+        thread_id = (await api.send("what time is it?"))["thread_id"]
+        await house.model.wait_requests(state="held")
+        page = await api.get(f"/api/threads/{thread_id}")
+        assert [item["text"] for item in page["items"] if item["kind"] == "assistant"] == [
+            "I look at the clock."
+        ]
+        assert (page["live"]["text"], [step["tool"] for step in page["live"]["steps"]]) == ("", ["time"])
+        async with api.stream(f"/api/events?thread={thread_id}&after={page['last_seq']}") as stream:
+            begun = [await stream.next() for _ in range(2)]
+            house.model.release()
+            assert said([*begun, *(await stream.until("turn_rested"))]) == "It is late."
 
 
 async def test_a_stream_resumed_far_behind_delivers_everything_at_once(tmp_path: Path) -> None:
