@@ -237,7 +237,7 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
     threads = Threads(
         store, parts.live, presenter, parts.web, parts.hub, parts.states, gate, parts.clock, ids, parts.models
     )
-    chat = Chat(store, parts.web, parts.uploads, ids)
+    chat = Chat(store, parts.web, parts.uploads, ids, parts.models)
     people = People(store, ids, parts.status, parts.states, parts.models, timezone=parts.timezone)
     looking = StatusApi(store.explanations, parts.states, dict(parts.platforms))
     settings = SettingsApi(store, parts.settings, parts.reloading)

@@ -167,6 +167,8 @@ REFUSED_SENDS: dict[str, tuple[dict[str, object], int, str, str | None]] = {
         "invalid",
         "new",
     ),
+    "a model of an old thread": ({"text": "x", "model": "main"}, 400, "invalid", "model"),
+    "no such model": ({"text": "x", "new": True, "model": "mian"}, 400, "invalid", "model"),
     "a bad key": ({"text": "x", "client_key": "a b"}, 400, "invalid", "client_key"),
     "no file": (
         {"text": "x", "attachments": ["01900000-0000-7000-8000-000000000000"]},

@@ -388,7 +388,7 @@ def test_row_71_always_ask_ignores_grants(tmp_path: Path, preset: Preset) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "action"),
+    "name, arguments, action",
     [
         ("shell", {"command": "ls"}, "Run `ls`"),
         ("shell", {"command": "ls\nrm -r notes"}, "Run `ls…`"),
