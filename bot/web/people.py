@@ -234,9 +234,12 @@ class ModelFailureView(Page):
 
 
 class WhyApproval(Page):
-    """A request for approval of the turn. `outcome`: in words, null while it waits; `by`: who decided, null:
-    nobody did."""
+    """A request for approval of the turn. `title`: what was asked, such as "Run `ls`?"; `calls`: of several,
+    each one's tool and its first argument. `outcome`: in words, null while it waits; `by`: who decided, null
+    if the request ended otherwise."""
 
+    title: str
+    calls: tuple[str, ...]
     tool: str
     outcome: str | None
     by: NamedPerson | None
@@ -361,6 +364,8 @@ def _event(event: Explanation) -> WhyEvent:
             ),
             approvals=tuple(
                 WhyApproval(
+                    title=one.title,
+                    calls=one.calls,
                     tool=one.tool,
                     outcome=one.outcome,
                     by=None if one.by_id is None else NamedPerson(id=one.by_id, name=one.by or ""),

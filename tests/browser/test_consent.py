@@ -104,7 +104,7 @@ async def test_a_grant_is_listed_and_taken_back(
     made.unlink()
     await console.open("approvals/grants")
     grant = console.page.locator("article.grant")
-    await expect(grant).to_contain_text("shell: @touch")
+    await expect(grant).to_contain_text("shell: touch with the options listed as safe")
     await expect(grant).to_contain_text("everywhere")
     await grant.get_by_role("button", name="Revoke").click()
     await expect(grant).to_have_count(1)

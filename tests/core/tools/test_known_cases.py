@@ -222,7 +222,9 @@ async def test_a_sensitive_argument_that_is_no_text_is_shown_nowhere(tmp_path: P
     assert prepared.detail == "door: cellar\npin: •••"
     interrupted = CallRow("c1", "n1", 1, "lock", called.arguments, CallState.RUNNING, Effect.EFFECT)
     assert detail_of_call(interrupted, ToolRegistry([lock])) == prepared.detail
-    line = Presenter(lambda _: {"pin"}).item("t", FeedItem(1, 0, "t", CallShown(called, CallState.WAITING)))
+    line = Presenter(lambda _: {"pin"}, {}).item(
+        "t", FeedItem(1, 0, "t", CallShown(called, CallState.WAITING))
+    )
     assert isinstance(line, CallItem)
     assert line.arguments == {"door": "cellar", "pin": "•••"}
     assert repr(pin) in (await desk.run("lock", {"door": "cellar", "pin": pin})).text
