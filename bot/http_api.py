@@ -122,7 +122,12 @@ def build_api(
         hub=turns.hub,
         accounts=Accounts(turns.pairing, gate.owner),
         approvals=ApprovalsApi(
-            store.feed, inbox, Presenter(tools.pipeline.sensitive), clock, ids, tools.editing
+            store.feed,
+            inbox,
+            Presenter(tools.pipeline.sensitive, dependencies.model_names),
+            clock,
+            ids,
+            tools.editing,
         ),
         settings=settings,
         channel_setup=ChannelSetupApi(tools.settings, settings, store.secrets),
@@ -154,7 +159,7 @@ def build_api(
         prompts=PromptsApi(store, tools.prompts, lambda: tools.pipeline, clock),
         catalog=CatalogApi(store, tools.tool_registry, tools.pipeline, loaded),
         extensions=ExtensionsApi(store, dependencies.config, gate.owner, tools.extensions),
-        usage=UsageApi(store, clock, ids, dependencies.config.hub.timezone, dependencies.models),
+        usage=UsageApi(store, clock, ids, dependencies.config, dependencies.models),
         audit=AuditLog(loaded.database, dependencies.ring, store),
         system=SystemApi(loaded, told, sandbox_problem, gate, clock, dependencies.live, store.audit),
         url=url,

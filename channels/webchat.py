@@ -7,6 +7,7 @@ thread is its id.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from channels.channel import Look, Payload, Route
@@ -69,15 +70,16 @@ class WebChannel:
         attachments: Sequence[Attachment] = (),
         instead_of: str | None = None,
         reply_to: MessageRef | None = None,
+        model: str | None = None,
     ) -> Acceptance:
         """Submit a person's message. `key` is chosen by the client; repeated submissions count once.
 
-        `instead_of`, `reply_to`: see InboundMessage. Raises InboxUnavailable.
+        `instead_of`, `reply_to`, `model`: see InboundMessage. Raises InboxUnavailable.
         """
         if self._inbox is None:
             raise InboxUnavailable("the hub is starting or stopping; try again in a moment")
         said = self.message(sender, key, scope, text, attachments, instead_of, reply_to)
-        return await self._inbox.accept(said)
+        return await self._inbox.accept(replace(said, model=model))
 
     async def press(self, sender: Sender, key: str, menu_id: str, choice: int) -> Acceptance:
         """Submit a person's press of a menu's choice. `key` as in `say`. Raises InboxUnavailable."""

@@ -247,9 +247,12 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request for approval of a call, for `why`. `outcome`: in words, None while it waits; `at`: when it
-    was decided, or else asked; `by_id`, `by`: who decided, None if nobody did."""
+    """A request for approval of a call, for `why`. `title`: the headline of its card, such as "Run `ls`?";
+    `calls`: of several, each one's tool and its first argument. `outcome`: in words, None while it waits;
+    `at`: when it was decided, or else asked; `by_id`, `by`: who decided, if anyone did."""
 
+    title: str
+    calls: tuple[str, ...]
     tool: str
     outcome: str | None
     at: int

@@ -91,6 +91,7 @@ class InboundMessage:
     `not_understood`: the kind of content, if it is neither words nor files.
     `while_busy`: what its writer wants of it while a turn runs; None: as configured.
     `instead_of`: the id of the turn that is undone first, with all after it.
+    `model`: the model that a conversation which begins with it tries first.
     `menu_id`: the menu whose choice was pressed instead of writing the text.
     `below`: the message of the hub's in whose thread it was written, where threads begin below messages.
     """
@@ -114,6 +115,7 @@ class InboundMessage:
     not_understood: str | None = None
     while_busy: WhileBusy | None = None
     instead_of: str | None = None
+    model: str | None = None
     menu_id: str | None = None
     below: MessageRef | None = None
 

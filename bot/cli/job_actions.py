@@ -2,21 +2,13 @@
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import typer
 
 from bot.cli.api import HubApi, with_api
 from bot.cli.output import print_json, print_table, printable, printable_lines, when, whole
-from bot.operator.unattended_views import ChangesView, JobEventView, JobView
-from core.lazy_module import LazyModule
-
-if TYPE_CHECKING:
-    from bot.web import jobs_api
-    from bot.web.jobs_api import JobPartsView
-else:
-    jobs_api = LazyModule("bot.web.jobs_api")
+from bot.operator.unattended_views import ChangesView, JobEventView, JobPartsView, JobView
 
 JOBS = "/jobs"
 LOOK_EVERY_S = 1.0
@@ -51,8 +43,8 @@ def list_jobs(path: Path | None, limit: int, *, working: bool, as_json: bool) ->
 def show(path: Path | None, named: str, *, as_json: bool) -> None:
     """Print one job, and the names of its files."""
 
-    async def asked(api: HubApi) -> "tuple[JobView, JobPartsView]":
-        return await api.get(_of(named), JobView), await api.get(f"{_of(named)}/parts", jobs_api.JobPartsView)
+    async def asked(api: HubApi) -> tuple[JobView, JobPartsView]:
+        return await api.get(_of(named), JobView), await api.get(f"{_of(named)}/parts", JobPartsView)
 
     job, parts = with_api(path, asked)
     _print(job, as_json=as_json)

@@ -72,7 +72,8 @@ async def resting_api(loaded: Loaded) -> AsyncIterator[ASGIApp]:
             return build_tools(loaded, store, clock)
 
         settings = SettingsService(store, ring, lambda: tools().names, clock, owner.user_id)
-        presenter = Presenter(lambda name: tools().lookup(name).sensitive)
+        models = {one.name: one.model for one in config.models}
+        presenter = Presenter(lambda name: tools().lookup(name).sensitive, models)
         leaks = LeakDetector()  # of texts with the form of a secret: the configured ones are not read here
 
         def pipeline() -> CallPipeline:
@@ -81,7 +82,6 @@ async def resting_api(loaded: Loaded) -> AsyncIterator[ASGIApp]:
         texts = WorkspaceTexts(workspace_of(loaded), leaks, config.workspace.trusted_skills)
         prompts = build_prompts(config, texts, lambda principal: pipeline().unattended(principal))
         routines = routines_api(config, store, resting_routines(store), clock, ids, pipeline)
-        models = [one.name for one in config.models]
         jobs = JobsApi(lambda: build_registry(config, store, pipeline(), ids, leaks), store.threads)
         login = LoginService(store.keys, owner, clock)
         endpoints = [
@@ -95,7 +95,7 @@ async def resting_api(loaded: Loaded) -> AsyncIterator[ASGIApp]:
             *jobs.endpoints(),
             *PromptsApi(store, prompts, pipeline, clock).endpoints(),
             *ExtensionsApi(store, config, owner).endpoints(),
-            *UsageApi(store, clock, ids, config.hub.timezone).endpoints(),
+            *UsageApi(store, clock, ids, config).endpoints(),
         ]
         yield application(endpoints, Middleware(SoleCaller, caller=Caller(owner)))
 

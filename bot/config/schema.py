@@ -112,8 +112,14 @@ class Model(Section):
 
     @property
     def priced(self) -> bool:
-        """Return whether the price of its replies is known."""
-        return self.input_usd_per_million > 0 or self.output_usd_per_million > 0
+        """Return whether the file has a price for its replies; 0 is one."""
+        return not self.model_fields_set.isdisjoint({"input_usd_per_million", "output_usd_per_million"})
+
+    @property
+    def free(self) -> bool:
+        """Return whether its replies are known to cost nothing."""
+        costs_nothing = self.input_usd_per_million == self.output_usd_per_million == 0
+        return self.provider == "demo" or (self.priced and costs_nothing)
 
 
 DEMO = Model(name="demo", provider="demo")

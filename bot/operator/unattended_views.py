@@ -394,3 +394,33 @@ class ChangesView:
 
     digest: str
     diff: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentFile:
+    """A file that was sent, with its URL, which is null if it was not stored. `size_bytes` is null also if
+    the file is written when it is downloaded."""
+
+    name: str
+    media_type: str
+    size_bytes: int | None
+    url: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubtaskView:
+    """A subtask of a job. `task`: a preview of what it was given. Times are integer microseconds UTC."""
+
+    id: str
+    task: str
+    state: str
+    created_at: int
+    ended_at: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPartsView:
+    """The subtasks of a job, in order, and the files that it handed over."""
+
+    subtasks: list[SubtaskView]
+    files: list[SentFile]

@@ -12,6 +12,7 @@ from core.lazy_dataclass import dataclass
 from core.usage import UsageBy, UsageSum, day_start
 
 if TYPE_CHECKING:
+    from bot.config.schema import Config
     from core.store.port import Store
 
 DAY_US = 86_400 * SECOND_US
@@ -22,10 +23,11 @@ class UsageView:
     """The usage of one day, model, person, … `name`: of it, for people.
 
     `estimated_…`: calls that no answer counted, at the most they may have used; they are no part of the other
-    sums except `calls`."""
+    sums except `calls`. `free`: it cost nothing because its models cost nothing, not for want of a price."""
 
     key: str
     name: str
+    free: bool
     calls: int
     input_tokens: int
     output_tokens: int
@@ -37,11 +39,12 @@ class UsageView:
     estimated_cost_micro_usd: int
 
     @classmethod
-    def of(cls, row: UsageSum, name: str) -> Self:
+    def of(cls, row: UsageSum, name: str, *, free: bool) -> Self:
         """Return the view of a sum."""
         return cls(
             key=row.key,
             name=name,
+            free=free and row.micro_usd == row.estimated_micro_usd == 0,
             calls=row.calls,
             input_tokens=row.input_tokens,
             output_tokens=row.output_tokens,
@@ -68,12 +71,21 @@ JOBS_NAMED = 200
 """The newest jobs, which are named; of older ones the id is shown."""
 
 
-async def usage_listing(store: "Store", by: UsageBy, days: int, now: int, timezone: str) -> UsageListing:
-    """Return the usage of the last `days` days in that zone, today included."""
+async def usage_listing(store: "Store", by: UsageBy, days: int, now: int, config: "Config") -> UsageListing:
+    """Return the usage of the last `days` days in the hub's time zone, today included."""
+    timezone, free = config.hub.timezone, {one.name for one in config.models if one.free}
+    all_free = all(one.free for one in config.models)
     since, until = day_start(now - (days - 1) * DAY_US, timezone), now + 1
     rows = await store.usage.usage(by, since, until, timezone)
     names = await _names(store, by)
-    views = tuple(UsageView.of(row, names.get(row.key) or _name(by, row.key, timezone)) for row in rows)
+    views = tuple(
+        UsageView.of(
+            row,
+            names.get(row.key) or _name(by, row.key, timezone),
+            free=row.key in free if by is UsageBy.MODEL else all_free,
+        )
+        for row in rows
+    )
     return UsageListing(by=by.value, since=since, until=until, rows=views)
 
 

@@ -5,7 +5,7 @@ Errors are `{"error": {"code", "message", "field"?}}`. Times are integer microse
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -226,18 +226,18 @@ class ApiParts:
     url: str
     clock: Clock
     ids: Ids
-    models: Collection[str]
+    models: Mapping[str, str]
     timezone: str
 
 
 def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
     """Return all endpoints."""
-    presenter = Presenter(parts.sensitive)
+    presenter = Presenter(parts.sensitive, parts.models)
     store, ids = parts.store, parts.ids
     threads = Threads(
         store, parts.live, presenter, parts.web, parts.hub, parts.states, gate, parts.clock, ids, parts.models
     )
-    chat = Chat(store, parts.web, parts.uploads, ids)
+    chat = Chat(store, parts.web, parts.uploads, ids, parts.models)
     people = People(store, ids, parts.status, parts.states, parts.models, timezone=parts.timezone)
     looking = StatusApi(store.explanations, parts.states, dict(parts.platforms))
     settings = SettingsApi(store, parts.settings, parts.reloading)

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+from collections.abc import Collection
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -21,13 +22,14 @@ from bot.web.uploads import LIMIT_BYTES, EmptyUpload, FileLinks, FileUploads, To
 from channels.webchat import WEB, WebChannel, event_key
 from core.errors import IllegalChange, ToolDenied, ToolFailed
 from core.ids import Ids
+from core.inbound.thread_settings import NOT_FOR_GUESTS
 from core.messages import THREAD_FILE, Attachment, File, MessageRef, Sender
 from core.ports import Acceptance
 from core.safety.paths import SentFiles
 from core.store.feed import Feeds, HubSaid
 from core.store.port import Store
 from core.store.rows import ThreadChange
-from core.users import Principal
+from core.users import Principal, Role
 
 UPLOAD_LIMIT_S = 120.0
 MAX_FILES = 10
@@ -51,7 +53,8 @@ class Send(Given):
     """A message. Without `thread_id`: to the thread the person is on; `new`: to a new one. The same
     `client_key` counts once. `instead_of`: a turn of the thread that is undone first, with all after it, as
     when a message is edited and sent again. `reply_to`: the position of a notice in the thread that the
-    message is a reply to; below a job's notice it is a message to the job."""
+    message is a reply to; below a job's notice it is a message to the job. `model`: the one that a new
+    thread tries first."""
 
     model_config = ConfigDict(json_schema_extra=_SOMETHING_SAID)
 
@@ -62,6 +65,7 @@ class Send(Given):
     attachments: Annotated[tuple[ThreadId, ...], Field(max_length=MAX_FILES)] = ()
     instead_of: ThreadId | None = None
     reply_to: Annotated[int, Field(ge=1, le=2**53)] | None = None
+    model: Annotated[str, Field(min_length=1, max_length=200)] | None = None
 
 
 class Press(Given):
@@ -99,7 +103,7 @@ class Upload(Page):
 
 
 class Chat:
-    """One method per endpoint."""
+    """One method per endpoint. `models`: the names of the configured ones."""
 
     def __init__(
         self,
@@ -107,8 +111,10 @@ class Chat:
         web: WebChannel,
         uploads: FileUploads,
         ids: Ids,
+        models: Collection[str],
     ) -> None:
         self._store = store
+        self._models = models
         self._web = web
         self._uploads = uploads
         self._ids = ids
@@ -136,6 +142,8 @@ class Chat:
         person = call.caller.principal
         if not said.text and not said.attachments:
             raise ApiError(400, "invalid", "is empty; add text or attach a file", "text")
+        if said.model is not None:
+            self._require_model(said.model, person, new=said.new)
         handles = [_dashed(handle) for handle in said.attachments]
         key = said.client_key or self._ids.row_id()
         sender = Sender(person.user_id, person.name)
@@ -144,8 +152,20 @@ class Chat:
             files = [await self._file(person, handle) for handle in handles]
             scope = await self._scope(call.caller, said)
             reply_to = None if said.reply_to is None else await self._replied_to(scope, said.reply_to)
-            accepted = await self._web.say(sender, key, scope, said.text, files, instead_of, reply_to)
+            accepted = await self._web.say(
+                sender, key, scope, said.text, files, instead_of, reply_to, said.model
+            )
         return await self._sent(event_key(person.user_id, key), accepted)
+
+    def _require_model(self, model: str, person: Principal, *, new: bool) -> None:
+        if not new:
+            raise ApiError(400, "invalid", "needs new; in a thread, send /model NAME", "model")
+        if person.role is Role.GUEST:
+            raise ApiError(403, "forbidden", NOT_FOR_GUESTS, "model")
+        if model not in self._models:
+            raise ApiError(
+                400, "invalid", f"no model has this name; there is {', '.join(self._models)}", "model"
+            )
 
     async def press(self, call: Call) -> Sent:
         """Say what a button of a line offers to say. Each menu is answered once, by the thread's owner."""

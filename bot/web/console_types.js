@@ -72,7 +72,7 @@
  *
  * @typedef {{type: string, thread_id?: string, seq?: number, at: number, data: any}} HubEvent
  * @typedef {{user_id: string, name: string, role: string, version: string, channels: string[],
- *   models: string[], commands: {name: string, about: string}[], timezone: string}} Me
+ *   models: string[], model: string, commands: {name: string, about: string}[], timezone: string}} Me
  *
  * @typedef {Object} Context What every page is given.
  * @property {typeof import("./static/api.js")} api

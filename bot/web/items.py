@@ -4,11 +4,12 @@ Times are integer microseconds UTC.
 """
 
 import json
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import Field, computed_field
 
+from bot.operator.unattended_views import SentFile
 from bot.web.approvals import ApprovalPage, approval_page, lines_of
 from bot.web.blocks import Block, GatePage, Page, blocks_of
 from bot.web.uploads import file_target
@@ -30,7 +31,7 @@ from core.store.feed import (
 )
 from core.store.rows import TurnState
 from core.store.states import ThreadState
-from core.transcript import AssistantSaid, OperatorSaid, Summary, ToolResult
+from core.transcript import AssistantSaid, OperatorSaid, Origin, Summary, ToolResult
 from core.users import Principal
 
 
@@ -47,16 +48,6 @@ class FileView(Page):
     name: str
     media_type: str
     size_bytes: int
-
-
-class SentFile(Page):
-    """A file that was sent, with its URL, which is null if it was not stored. `size_bytes` is null also if
-    the file is written when it is downloaded."""
-
-    name: str
-    media_type: str
-    size_bytes: int | None
-    url: str | None
 
 
 class Line(Page):
@@ -279,10 +270,12 @@ def _chars(item: FeedItem) -> int:
 
 
 class Presenter:
-    """Presenter of stored items; `sensitive` names arguments that must not be shown."""
+    """Presenter of stored items; `sensitive` names arguments that must not be shown. `models`: the configured
+    models, each with its provider's name for it; another one is shown by that name."""
 
-    def __init__(self, sensitive: SensitiveArguments) -> None:
+    def __init__(self, sensitive: SensitiveArguments, models: Mapping[str, str]) -> None:
         self._sensitive = sensitive
+        self._names = {known: name for name, known in reversed(tuple(models.items())) if known}
 
     async def items(self, thread_id: str, items: Sequence[FeedItem]) -> tuple[Item, ...]:
         """Return lines of a thread, in order."""
@@ -304,7 +297,7 @@ class Presenter:
                 )
             case AssistantSaid(text, origin, suggestions, menu_id):
                 menu = MenuView(menu_id=menu_id, labels=suggestions) if suggestions else None
-                said = {"blocks": blocks_of([Markdown(text)]), "model": origin.model if origin else ""}
+                said = {"blocks": blocks_of([Markdown(text)]), "model": self._model(origin)}
                 return AssistantItem(**at, text=text, menu=menu, **said)
             case OperatorSaid(text, by):
                 return OperatorItem(**at, text=text, blocks=blocks_of([Markdown(text)]), by=by)
@@ -341,6 +334,9 @@ class Presenter:
                 return OutcomeItem(**at, gate_id=gate.id, text=gate.outcome_text or "", by=by)
             case _:
                 assert_never(shown)
+
+    def _model(self, origin: Origin | None) -> str:
+        return "" if origin is None else self._names.get(origin.model, origin.model)
 
     def waiting(self, said: PersonSaid) -> WaitingView:
         """Return a message that no turn has taken yet."""

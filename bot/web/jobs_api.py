@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from pydantic import Field
 
-from bot.operator.unattended_views import ChangesView, JobEventView, JobView
+from bot.operator.unattended_views import ChangesView, JobEventView, JobPartsView, JobView, SubtaskView
 from bot.web.blocks import Page
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
-from bot.web.items import SentFile, sent_files
+from bot.web.items import sent_files
 from channels.webchat import WEB
 from core.job import MAX_TASK_CHARS, WORKER, JobRow
-from core.lazy_dataclass import dataclass
 from core.messages import Address
 from core.store.container_port import EgressUse, UseSample
 from core.store.feed import Threads
@@ -22,24 +21,6 @@ if TYPE_CHECKING:
     from core.jobs.registry import JobRegistry
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubtaskView:
-    """A subtask of a job. `task`: a preview of what it was given. Times are integer microseconds UTC."""
-
-    id: str
-    task: str
-    state: str
-    created_at: int
-    ended_at: int | None
-
-
-class JobPartsView(Page):
-    """The subtasks of a job, in order, and the files that it handed over."""
-
-    subtasks: list[SubtaskView]
-    files: list[SentFile]
 
 
 class JobsWanted(Given):

@@ -67,12 +67,12 @@ class UsageApi:
     """One method per endpoint. `models`: None while no hub runs."""
 
     def __init__(
-        self, store: Store, clock: Clock, ids: Ids, timezone: str, models: ModelList | None = None
+        self, store: Store, clock: Clock, ids: Ids, config: Config, models: ModelList | None = None
     ) -> None:
         self._store = store
         self._clock = clock
         self._ids = ids
-        self._timezone = timezone
+        self._config = config
         self._models = models
 
     def endpoints(self) -> list[Endpoint]:
@@ -85,7 +85,7 @@ class UsageApi:
     async def usage(self, call: Call) -> UsageListing:
         """Add up the tokens and costs of model calls."""
         query: UsageQuery = call.query
-        return await usage_listing(self._store, query.by, query.days, self._clock.now(), self._timezone)
+        return await usage_listing(self._store, query.by, query.days, self._clock.now(), self._config)
 
     async def test(self, call: Call) -> Sequence[Trial]:
         """Try every configured model with a few short calls."""

@@ -12,6 +12,7 @@ from bot.web.approvals import NamedPerson
 from bot.web.blocks import Page
 from bot.web.endpoints import Call, Endpoint, Given, Limit, ShortText, decision_endpoint
 from bot.web.stream import ChannelStates
+from bot.web.threads import first_model
 from channels.webchat import WEB
 from core import texts
 from core.ids import Ids
@@ -66,8 +67,8 @@ class CommandPage(Page):
 
 
 class Me(Page):
-    """The caller, and the hub with its commands. `models`: the names of the configured ones; `timezone`: in
-    which the caller's quiet hours are."""
+    """The caller, and the hub with its commands. `models`: the names of the configured ones; `model`: the one
+    that a new conversation tries first; `timezone`: in which the caller's quiet hours are."""
 
     user_id: str
     name: str
@@ -75,6 +76,7 @@ class Me(Page):
     version: str
     channels: tuple[str, ...]
     models: tuple[str, ...]
+    model: str
     commands: tuple[CommandPage, ...]
     timezone: str
 
@@ -123,6 +125,7 @@ class People:
             version=version(),
             channels=names,
             models=tuple(self._models),
+            model=first_model(preferences.chosen.model, self._models),
             commands=tuple(CommandPage(name=name, about=about) for name, about in texts.COMMANDS),
             timezone=timezones.in_force(preferences.timezone, self._timezone),
         )
@@ -231,9 +234,12 @@ class ModelFailureView(Page):
 
 
 class WhyApproval(Page):
-    """A request for approval of the turn. `outcome`: in words, null while it waits; `by`: who decided, null:
-    nobody did."""
+    """A request for approval of the turn. `title`: what was asked, such as "Run `ls`?"; `calls`: of several,
+    each one's tool and its first argument. `outcome`: in words, null while it waits; `by`: who decided, null
+    if the request ended otherwise."""
 
+    title: str
+    calls: tuple[str, ...]
     tool: str
     outcome: str | None
     by: NamedPerson | None
@@ -358,6 +364,8 @@ def _event(event: Explanation) -> WhyEvent:
             ),
             approvals=tuple(
                 WhyApproval(
+                    title=one.title,
+                    calls=one.calls,
                     tool=one.tool,
                     outcome=one.outcome,
                     by=None if one.by_id is None else NamedPerson(id=one.by_id, name=one.by or ""),

@@ -176,6 +176,11 @@ STOP_COMMAND = "/stop"
 MAX_WAITING = 100
 
 
+def first_model(chosen: str | None, models: Collection[str]) -> str:
+    """Return the model that is tried first; "" if none is configured."""
+    return chosen if chosen is not None and chosen in models else next(iter(models), "")
+
+
 class Threads:
     """One method per endpoint."""
 
@@ -275,7 +280,7 @@ class Threads:
         preferred = (await self._store.people.preferences(glance.owner.user_id)).chosen
         chosen = glance.thread.settings.chosen.over(preferred).model
         return ConversationPage(
-            model=chosen if chosen is not None and chosen in self._models else next(iter(self._models), ""),
+            model=first_model(chosen, self._models),
             models=tuple(self._models),
             thread=self._presenter.thread(glance, call.caller.principal),
             items=await self._presenter.items(thread_id, items),
@@ -400,8 +405,7 @@ class PromptsApi:
         disabled = frozenset(one.tool for one in own if one.setting is ToolSetting.DISABLED)
         tools = self._pipeline().offered(owner, disabled, prompt.mode)
         names = tuple(tool.name for tool in tools)
-        chosen = thread.settings.chosen.over(preferences.chosen).model or ""
-        model = chosen if chosen in settings.models else next(iter(settings.models), "")
+        model = first_model(thread.settings.chosen.over(preferences.chosen).model, settings.models)
         window = build_window(since_summary(entries), NO_LIMIT, settings.timezone)
         return PromptView(
             thread_id=thread.id,

@@ -132,10 +132,10 @@ MODELS_REASON_LIMIT_CHARS = 240
 """The limit on what a card quotes of a model's text."""
 
 
-def approval_title(tool: str, reason: str, narrative: str = "") -> str:
-    """Return the headline of an approval card. `reason`: why a person is asked; `narrative`: the text
-    that the model wrote with the call."""
-    title = f"May I run {tool}?\n{reason}" if reason else f"May I run {tool}?"
+def approval_title(action: str, reason: str, narrative: str = "") -> str:
+    """Return the headline of an approval card. `action`: the call in a few words; `reason`: why a person is
+    asked; `narrative`: the text that the model wrote with the call."""
+    title = f"{action}?\n{reason}" if reason else f"{action}?"
     return f"{title}{models_reason(narrative)}"
 
 
@@ -152,7 +152,7 @@ def left_out(count: int, of_all: int) -> str:
 
 def joint_title(count: int, narrative: str = "") -> str:
     """Return the headline of a card about several calls. `narrative`: the model's text with them."""
-    return f"May I run these {count} calls?{models_reason(narrative)}"
+    return f"Run these {count} calls?{models_reason(narrative)}"
 
 
 def joint_heading(number: int, tool: str, reason: str) -> str:

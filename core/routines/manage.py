@@ -36,8 +36,8 @@ REMINDER_NAME_CHARS = 60
 class RoutineManager:
     """Management of routines; every method acts for the person named first.
 
-    Raises RoutineNotFound, RoutineRefused, StoreError. `timezone`, `cooldown_s`: defaults for
-    routines without them; `priced`: whether model prices are known.
+    Raises RoutineNotFound, RoutineRefused, StoreError. `timezone`: of people who chose none, and so of
+    their routines without one; `cooldown_s`: the default; `priced`: whether model prices are known.
     """
 
     def __init__(
@@ -94,9 +94,10 @@ class RoutineManager:
         routine_id = self._ids.row_id()
         page = _with_path(self._completed(page), routine_id)
         now = self._clock.now()
-        page = with_time_in_full(page, now, self._timezone)
-        formal = isinstance(read_definition(page, self._timezone), tuple)
-        definition = self._judged(validate(page, self._timezone), by, formal=formal)
+        zone = await self._zone_of(by)
+        page = with_time_in_full(page, now, zone)
+        formal = isinstance(read_definition(page, zone), tuple)
+        definition = self._judged(validate(page, zone), by, formal=formal)
         await self._named_things(by, definition)
         if await self._store.routines.count_routines(by.user_id) >= MAX_ROUTINES:
             raise RoutineRefused(
@@ -109,10 +110,10 @@ class RoutineManager:
         row = _theirs(await self.find(by, named))
         page = page if row.text.kind == "webhook" else _with_path(page, row.id)
         held = _definition(row)
-        zone = held.trigger.timezone if isinstance(held.trigger, Cron) else self._timezone
+        zone = held.trigger.timezone if isinstance(held.trigger, Cron) else await self._zone_of(by)
         now = self._clock.now()
         page = with_time_in_full(_with_task(page, held.action), now, zone)
-        definition = self._judged(change(held, page, self._timezone), by)
+        definition = self._judged(change(held, page, zone), by)
         await self._named_things(by, definition)
         text = text_of(definition, self._next_slot(definition, row.created_at, now))
         changed = await self._store.routines.rewrite_routine(row.id, text, version=row.version)
@@ -165,11 +166,10 @@ class RoutineManager:
         if made is not None:
             return made
         schedule = when.strip() if is_once(when) else f"at {when.strip()}"
-        preferences = await self._store.people.preferences(by.user_id)
         trigger = {"type": "cron", "schedule": schedule}
         page = {
             "name": name,
-            "trigger": trigger | {"timezone": in_force(preferences.timezone, self._timezone)},
+            "trigger": trigger | {"timezone": await self._zone_of(by)},
             "action": {"type": "reminder", "text": text},
             "guardrails": {"cooldown_s": 0},
         }
@@ -208,6 +208,9 @@ class RoutineManager:
         return await events.emit(by.user_id, source, event_type, payload, event_id)
 
     # --- shared ----------------------------------------------------------------------------------------
+
+    async def _zone_of(self, by: Principal) -> str:
+        return in_force((await self._store.people.preferences(by.user_id)).timezone, self._timezone)
 
     def _judged(
         self, found: Definition | tuple[Problem, ...], by: Principal, *, formal: bool = False

@@ -154,7 +154,7 @@ class RoutinesInWords:
 
     async def create(self, by: Principal, thread_id: str, page: Mapping[str, Any]) -> str:
         """Create a routine; its notices go to the thread where it was made."""
-        return f"Created: {_line(await self._manager.create(by, page, thread_id))}"
+        return f"Created: {_line_in_full(await self._manager.create(by, page, thread_id))}"
 
     async def objection(self, by: Principal, page: Mapping[str, Any]) -> str | None:
         """Return why a routine cannot be created, or None."""
@@ -172,7 +172,7 @@ class RoutinesInWords:
 
     async def change(self, by: Principal, name: str, page: Mapping[str, Any]) -> str:
         """Change the fields that the page names."""
-        return f"Changed: {_line(await self._manager.change(by, name, page))}"
+        return f"Changed: {_line_in_full(await self._manager.change(by, name, page))}"
 
     async def delete(self, by: Principal, name: str) -> str:
         """Delete a routine."""
@@ -209,6 +209,12 @@ def _line(row: RoutineRow) -> str:
     state = "done" if row.done_at is not None else state
     at = row.text.next_slot_at
     return f"{row.text.name}, {row.text.kind}, {state}{f', next at {_when(at)} UTC' if at else ''}"
+
+
+def _line_in_full(row: RoutineRow) -> str:
+    """Return the line of a routine with its schedule, and the time zone that counts for it."""
+    trigger = definition_of(row).trigger
+    return f"{_line(row)}. {what_fires(trigger)}" if isinstance(trigger, Cron) else _line(row)
 
 
 def _when(at: int) -> str:

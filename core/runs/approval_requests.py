@@ -193,7 +193,7 @@ class ApprovalRequests:
     async def _single(self, asked: Asked) -> _Card:
         ask, tool = asked.needs.ask, asked.needs.tool
         rule = self._rule(asked)
-        title = card_texts.approval_title(tool.name, ask.reason, self._narrative(asked.call.call_id))
+        title = card_texts.approval_title(asked.needs.action, ask.reason, self._narrative(asked.call.call_id))
         offer = Options(ask.options(rule.vote.quorum))
         gate = replace(
             self._gate(GateKind.APPROVAL, title, offer),

@@ -139,7 +139,7 @@ class CallEditor:
         shown = gate.offer.options if isinstance(gate.offer, Options) else ()
         changed = replace(
             gate,
-            title=card_texts.approval_title(asked.tool.name, asked.ask.reason),
+            title=card_texts.approval_title(asked.action, asked.ask.reason),
             detail=asked.detail,
             offer=Options(asked.ask.options(rule.quorum)),
             binding=asked.binding,

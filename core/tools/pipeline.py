@@ -47,8 +47,8 @@ from core.tools.prepared import (
     PutsQuestion,
     Ready,
     Refused,
-    detail_of,
     detail_of_call,
+    needs_person,
     ready_or_question,
 )
 from core.tools.registry import ToolRegistry, facts_of
@@ -314,7 +314,7 @@ class CallPipeline:
                     return ready
                 again = outdated(call, binding)
                 asked = replace(decision, reason=f"{decision.reason} {again}".strip()) if again else decision
-                return NeedsPerson(tool, asked, binding, detail_of(tool, arguments, plan), again)
+                return needs_person(tool, arguments, plan, asked, binding, again)
 
     def prepare_edit(
         self, call: CallRow, principal: Principal, thread_id: str, standing: ConsentSettings
@@ -335,7 +335,7 @@ class CallPipeline:
             case Ask():
                 asked = decision
         binding = self._binding(tool, arguments, plan, principal, thread_id)
-        return NeedsPerson(tool, asked, binding, detail_of(tool, arguments, plan))
+        return needs_person(tool, arguments, plan, asked, binding)
 
     def recheck(self, thread_id: str, mode: Mode = INTERACTIVE, ready: Ready | None = None) -> RunCheck:
         """Judge again inside the transaction that marks the call running, on the facts then.

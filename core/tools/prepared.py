@@ -40,14 +40,14 @@ class PutsQuestion:
 
 @dataclass(frozen=True, slots=True)
 class NeedsPerson:
-    """A person must approve first. `binding` names exactly what; `detail` shows it. `again`: why an earlier
-    approval doesn't
-    count, empty without one."""
+    """A person must approve first. `binding` names exactly what; `detail` shows it, `action` says it in a few
+    words. `again`: why an earlier approval doesn't count, empty without one."""
 
     tool: Tool
     ask: Ask
     binding: str
     detail: str
+    action: str
     again: str = ""
 
 
@@ -63,6 +63,44 @@ class Refused:
 
 Prepared = Ready | PutsQuestion | NeedsPerson | Refused
 
+_ACTIONS = {
+    "shell": ("Run", "command"),
+    "http": ("Request", "url"),
+    "read_file": ("Read", "path"),
+    "list_dir": ("List", "path"),
+    "grep": ("Search for", "pattern"),
+    "write_file": ("Write", "path"),
+    "apply_patch": ("Edit", "path"),
+    "delete_file": ("Delete", "path"),
+    "send_file": ("Send", "path"),
+    "save_attachment": ("Save attachment", "name"),
+    "memory_write": ("Remember", "text"),
+    "routine_create": ("Create routine", "name"),
+    "routine_update": ("Change routine", "name"),
+    "routine_delete": ("Delete routine", "name"),
+    "routine_fire": ("Run routine", "name"),
+    "create_job": ("Start job", "task"),
+    "cancel_job": ("Cancel job", "job_id"),
+    "secret_delete": ("Delete secret", "name"),
+    "tool_install": ("Install extension", "name"),
+    "tool_remove": ("Remove extension", "name"),
+}
+"""What a call of a tool does, and the argument that says to what."""
+_ACTION_CHARS = 80
+
+
+def action_of(tool: Tool, arguments: Arguments) -> str:
+    """Return the call in a few words, such as "Run `ls`", for headlines. It may be cut; `detail_of` has all
+    of it."""
+    verb, name = _ACTIONS.get(tool.name, ("", ""))
+    about = arguments.get(name)
+    if name in tool.sensitive or not isinstance(about, str) or not about.strip():
+        return f"Use `{tool.name}`"
+    line, more, _ = about.strip().partition("\n")
+    seen = as_seen(line[: 2 * _ACTION_CHARS]).partition("\n")[0]
+    cut = more or len(line) > _ACTION_CHARS or len(seen) > _ACTION_CHARS
+    return f"{verb} `{seen[:_ACTION_CHARS].rstrip()}{'…' if cut else ''}`"
+
 
 def detail_of(tool: Tool, arguments: Arguments, plan: CallPlan | None = None) -> str:
     """Return the arguments as a person should see them: a single text as it is, otherwise a line each. A plan
@@ -75,6 +113,14 @@ def detail_of(tool: Tool, arguments: Arguments, plan: CallPlan | None = None) ->
     """
     shown = _shown(arguments, tool.sensitive)
     return f"{shown}\nruns: {as_seen(plan.shown)}" if plan is not None and plan.shown else shown
+
+
+def needs_person(
+    tool: Tool, arguments: Arguments, plan: CallPlan | None, ask: Ask, binding: str, again: str = ""
+) -> NeedsPerson:
+    """Return the call as a person is asked about it."""
+    detail, action = detail_of(tool, arguments, plan), action_of(tool, arguments)
+    return NeedsPerson(tool, ask, binding, detail, action, again)
 
 
 def _shown(arguments: Arguments, sensitive: frozenset[str]) -> str:

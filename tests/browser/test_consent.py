@@ -52,7 +52,7 @@ async def test_several_calls_are_approved_together_or_one_by_one(
         console = Console(page, simulated.url)
         await console.log_in(await simulated.link())
         await console.say_in_a_new_thread(TWO)
-        await expect(console.card()).to_contain_text("May I run these 2 calls?")
+        await expect(console.card()).to_contain_text("Run these 2 calls?")
         for words in ("1. shell", "echo one >> out", "2. shell", "echo two >> out"):
             await expect(console.card()).to_contain_text(words)
         await expect(console.card().get_by_role("button", name="Edit…")).to_have_count(0)
@@ -104,7 +104,7 @@ async def test_a_grant_is_listed_and_taken_back(
     made.unlink()
     await console.open("approvals/grants")
     grant = console.page.locator("article.grant")
-    await expect(grant).to_contain_text("shell: @touch")
+    await expect(grant).to_contain_text("shell: touch with the options listed as safe")
     await expect(grant).to_contain_text("everywhere")
     await grant.get_by_role("button", name="Revoke").click()
     await expect(grant).to_have_count(1)

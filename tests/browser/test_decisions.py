@@ -48,7 +48,7 @@ async def test_a_denied_call_does_not_run(console: Console, hub: HubProcess, com
     await expect(card).to_contain_text(re.compile(r"decided .*\d{4}, \d+:\d\d:\d\d"))
     await console.open("why?q=touch")
     event = console.page.locator(".event").first
-    await expect(event).to_contain_text("Asked to run shell: denied by you")
+    await expect(event).to_contain_text("? Denied by you")
     await expect(event.locator(".outcome-word")).to_have_text("answered")
     assert complaints.lines == []
 

@@ -340,4 +340,12 @@ async def test_the_head_names_the_model_switches_it_and_says_what_was_used(
         for width in (360, 768, 1440):
             await page.set_viewport_size({"width": width, "height": 800})
             assert (await misfits(page), await barriers(page)) == ([], []), width
+        # Chosen before the first message, it is the new conversation's from that message on.
+        await console.open("chat/new")
+        await head.select_option("second")
+        await console.say("hello again")
+        await console.sees("You said: hello again")
+        await expect(head).to_have_value("second")
+        asked = [call for call in model.log.all() if "hello again" in str(call.body)]
+        assert asked == [], "the first model was asked"
     assert complaints.lines == []

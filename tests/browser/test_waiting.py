@@ -61,7 +61,7 @@ async def test_an_unanswered_gate_reminds_once_and_then_denies(browser: Browser,
         await console.say_in_a_new_thread(RUN)
         await expect(console.card()).to_contain_text("touch made")
         house.clock.skip(10.5 * HOUR_S)
-        await console.sees("Still waiting for your answer: May I run shell?", "notice")
+        await console.sees("Still waiting for your answer: Run `touch made`?", "notice")
         await expect(console.card()).to_have_count(1)
         house.clock.skip(HOUR_S)
         await expect(console.outcome()).to_contain_text("Not approved: no answer in time.")

@@ -12,7 +12,7 @@ from tests.crash.points import InHook
 from tests.ports import free_port
 
 POINTS = ("before_inbound", "before_tool_call", "transform_response", "before_outbound")
-CARDS = ("May I run", "I was interrupted while running")
+CARDS = ("Run `", "Run these", "Use `", "I was interrupted while running")
 """How cards are known, which hooks may refuse, and not change."""
 SEEN, SAID = " (seen)", " (said)"
 """What is added to everything that goes out, and to everything a model says."""

@@ -5,7 +5,7 @@ from tests.crash.mortal import LIMIT_S, OWNER, TOKEN, MortalHub
 from tests.simulators.telegram.state import CallbackQuery
 from tests.simulators.telegram.world import Message
 
-ASKED = "May I run shell?"
+ASKED = "Run `"
 APPROVED, DENIED = card_texts.outcome_line("approve", "owner"), card_texts.outcome_line("deny", "owner")
 
 

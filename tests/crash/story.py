@@ -148,7 +148,7 @@ async def _until_struck(town: MortalHub, point: Point, hub: Forked, lease_s: flo
             await town.telegram.wait_held(timeout_s=LIMIT_S)
         case InModel(nth):
             if nth == 2:
-                await town.telegram.wait_text(town.chat_id, "May I run", timeout_s=LIMIT_S)
+                await town.telegram.wait_text(town.chat_id, "Run `", timeout_s=LIMIT_S)
                 town.model.fault(Hold(at="before_headers"))
             await town.model.wait_requests(state="held", timeout_s=LIMIT_S)
         case InTool():

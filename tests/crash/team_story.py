@@ -208,7 +208,7 @@ def judge(town: MortalHub, words: tuple[str, ...]) -> None:
     _judge_runs(town, words, town.ledger(1))
     _judge_decisions(town, words)
     for person in (OWNER, BEN, LEA):
-        copies = [m.text for m in town.shown_to(person) if m.text.startswith("May I run")]
+        copies = [m.text for m in town.shown_to(person) if m.text.startswith("Run `")]
         assert len(copies) >= len(words), f"{person} was not shown every card"
         for text in copies:
             assert text.endswith((*OUTCOMES, APART)), f"a copy without its outcome: {text}"

@@ -156,7 +156,7 @@ def lay_out(town: MortalHub) -> None:
 async def ask(town: MortalHub) -> None:
     """The owner asks for the line and agrees to it."""
     town.owner_says(f"please run: {LINE}")
-    await town.telegram.wait_text(OWNER, "May I run", timeout_s=LIMIT_S)
+    await town.telegram.wait_text(OWNER, "Run `", timeout_s=LIMIT_S)
     town.answer_cards(OWNER)
 
 

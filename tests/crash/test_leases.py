@@ -69,7 +69,7 @@ async def test_nothing_is_taken_from_a_hub_that_lives(tmp_path: Path) -> None:
         owner = await town.start(lease_s=LIVED_S)
         make_gates(town)
         town.owner_says(f"please run: echo {LINE} >> out && echo . | tee written && cat gate")
-        await town.telegram.wait_text(OWNER, "May I run", timeout_s=LIMIT_S)
+        await town.telegram.wait_text(OWNER, "Run `", timeout_s=LIMIT_S)
         town.answer_cards(OWNER)
         await asyncio.to_thread(wait_for_writer, town)
         alone = tmp_path / "second.toml"

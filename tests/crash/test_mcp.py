@@ -28,7 +28,7 @@ async def test_a_call_that_was_cut_off_is_asked_about_and_not_repeated(tmp_path:
         await town.start()
         await line_in(tmp_path / "data" / "mcp" / "raw.json", "")  # its tools are offered
         town.telegram.user_sends_text(OWNER, 'please call: raw__note {"text": "milk"}')
-        await town.telegram.wait_text(OWNER, "May I run raw__note", timeout_s=LIMIT_S)
+        await town.telegram.wait_text(OWNER, "Use `raw__note`", timeout_s=LIMIT_S)
         town.answer_cards(OWNER)
         await line_in(tmp_path / "notes", "begun")
         await town.kill()

@@ -53,7 +53,7 @@ async def test_a_tool_cut_short_by_stopping_is_asked_about_and_not_run_again(tmp
         os.mkfifo(town.workspace / "gate")
         await town.run()
         town.telegram.user_sends_text(OWNER, "please run: echo line >> out && cat gate")
-        await town.telegram.wait_text(OWNER, "May I run", timeout_s=LIMIT_S)
+        await town.telegram.wait_text(OWNER, "Run `", timeout_s=LIMIT_S)
         town.answer_cards(OWNER)
         # Opening it waits for the tool to open its end; while it is open, the tool reads on.
         with await asyncio.to_thread((town.workspace / "gate").open, "w"):

@@ -76,7 +76,7 @@ async def converse(town: HubEverywhere, name: str) -> Held:
     await person.says("the report, please")
     await person.sees("After the code.")
     await person.says(f"please run: echo {name} >> built")
-    card = await person.sees("May I run shell?")
+    card = await person.sees("There is no grant for this call")
     await person.presses("Approve")
     await person.sees("Built.")
     await person.says(f"slow 600: too late on {name}")

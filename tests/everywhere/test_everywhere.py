@@ -35,7 +35,7 @@ quoted words
 IN_BLOCKS = {edge: edge.replace("\n\n", "\n") for edge in ("Olivia\n\nstep", "☔\n\n1.", "👩‍👩‍👧\n\nquoted")}
 """Slack puts room around code and quotations itself, so no empty line stands there."""
 CARD = """\
-May I run shell?
+Run `echo {name} >> built`?
 There is no grant for this call of shell.
 
 command: echo {name} >> built
@@ -87,7 +87,7 @@ def _nobody_is_pinged_and_nothing_is_doubled(name: str, held: Held) -> None:
     beginnings = [one.splitlines()[0] for one in said]
     assert beginnings[0] == "You said: hello"
     assert beginnings[1 + len(report) :] == [
-        "May I run shell?",
+        _headline(name),
         "Built.",
         "Stopped.",
         "Reminder: the build is green, see run 42.",
@@ -142,9 +142,16 @@ def _the_console_has_all_blocks(report: Seen) -> None:
     assert quote["blocks"][0]["spans"][0]["text"] == "quoted words"
 
 
+def _headline(name: str) -> str:
+    """Return the first line of the card: the console sets the command apart by its font."""
+    line = CARD.format(name=name).splitlines()[0]
+    return line.replace("`", "") if name == "web" else line
+
+
 def _the_card(name: str, held: Held) -> None:
-    (settled,) = [one for one in held.said if "May I run" in one.text]
+    (settled,) = [one for one in held.said if _headline(name) in visible(one)]
     card = CARD.format(name=name).replace("\n\n", gap(name))
+    card = card.replace(card.splitlines()[0], _headline(name))
     labels, values = zip(*held.card.buttons, strict=True)
     if name == "web":
         assert labels == ("Approve", "Deny")

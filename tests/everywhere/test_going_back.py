@@ -127,7 +127,7 @@ async def on_with_an_interrupted_turn(town: HubEverywhere, person: Person, name:
 
 async def effects_that_stay_are_named(town: HubEverywhere, person: Person, name: str) -> None:
     await person.says(f"please run: echo {name} >> built")
-    card = await person.sees("May I run shell?")
+    card = await person.sees("There is no grant for this call")
     await goes(person, "retry", "still waits for an answer")
     if card.buttons:
         await person.presses("Approve")

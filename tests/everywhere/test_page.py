@@ -41,7 +41,7 @@ def drawable(held: Held) -> dict[str, Any]:
     """A transcript as JSON; the card as it waited stands before what became of it."""
     messages: list[dict[str, Any]] = []
     for one in held.transcript:
-        if one.by == "bot" and "May I run" in one.text and not one.aside:
+        if one.by == "bot" and one.text.startswith("Run ") and not one.aside:
             messages.append(asdict(held.card) | {"waited": True})
         messages.append(asdict(one))
     return {"messages": messages}

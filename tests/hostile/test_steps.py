@@ -209,7 +209,7 @@ async def test_a_thread_with_a_long_text_is_made_ready_for_the_console_in_a_thre
 
         called = CallShown(ToolCalled("c1", "echo", "{}"), CallState.ENDED)
         shown = (FeedItem(1, 0, "t", AssistantSaid(text)), FeedItem(2, 0, "t", called))
-        assert len(await Presenter(sensitive).items("thread", shown)) == 2
+        assert len(await Presenter(sensitive, {}).items("thread", shown)) == 2
         assert {one != threading.get_ident() for one in threads} == {in_a_thread}
 
 

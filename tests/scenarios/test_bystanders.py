@@ -20,7 +20,7 @@ async def test_on_telegram(tmp_path: Path, words: str) -> None:
         group = house.telegram.create_group("all of us", [OWNER, ON_TELEGRAM]).id
         bot = house.telegram.bot().user.username
         asked = house.telegram.user_sends_text(OWNER, f"@{bot} {RUN}", chat_id=group)
-        card = await house.telegram.wait_text(group, "May I run")
+        card = await house.telegram.wait_text(group, "Run `")
         assert card.reply_to is not None
         assert card.reply_to.id == asked.id
         await house.settled_sends()

@@ -136,7 +136,7 @@ async def test_an_unanswered_gate_reminds_once_and_then_denies(tmp_path: Path, p
         me.say(TWO)
         stale = await card(me, "Approve all")
         scene.place.clock.pass_by(310)
-        await hears(me, "Still waiting for your answer: May I run these 2 calls?")
+        await hears(me, "Still waiting for your answer: Run these 2 calls?")
         scene.place.clock.pass_by(100)
         await hears(me, "Not approved: no answer in time.")
         await hears(me, "Done:")

@@ -56,7 +56,7 @@ def told(house: Hub) -> list[str]:
 async def test_one_press_approves_all_that_the_card_shows(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, request("one", "two", "three"))
     (card,) = await cards(house)
-    assert card.text.startswith("May I run these 3 calls?")
+    assert card.text.startswith("Run these 3 calls?")
     for number, word in enumerate(("one", "two", "three"), start=1):
         assert f"{number}. shell" in card.text
         assert f"echo {word} >> out.txt" in card.text
@@ -137,7 +137,7 @@ async def test_a_card_omits_values_it_cannot_show_whole(house: Hub) -> None:
     (second,) = await cards(house, but=[first])
     assert lines(house.workspace) == words[:2]
     assert words[2] in second.text
-    assert second.text.startswith("May I run shell?")
+    assert second.text.startswith("Run `")
     await house.pressed(OWNER, second, NONE)
     await house.telegram.wait_text(OWNER, "Done:")
     assert lines(house.workspace) == words[:2]
@@ -172,7 +172,7 @@ async def test_no_more_are_asked_about_than_may_run(tmp_path: Path) -> None:
     async with open_hub(tmp_path, extra="[approvals]\nmax_tools = 2") as house:
         house.telegram.user_sends_text(OWNER, request("one", "two", "three"))
         (card,) = await cards(house)
-        assert "May I run these 2 calls?" in card.text
+        assert "Run these 2 calls?" in card.text
         await house.pressed(OWNER, card, ALL)
         (limit,) = await cards(house, but=[card])
         assert "made 2 tool calls" in limit.text

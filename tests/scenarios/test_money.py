@@ -153,5 +153,6 @@ async def test_a_turn_reserves_with_its_own_commits_and_its_rows_are_what_was_co
             (user,) = (await api.get("/api/usage?by=user"))["rows"]
         assert model["cost_micro_usd"] == sum(row["micro_usd"] for row in rows)
         assert (model["name"], model["calls"], user["calls"]) == ("main", 6, 6)
+        assert not any(row["free"] for row in (model, user, *by_day))
         assert sum(day["output_tokens"] for day in by_day) == model["output_tokens"]
         assert json.dumps(model).count("estimated") == 3

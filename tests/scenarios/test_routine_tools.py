@@ -10,6 +10,7 @@ import pytest_asyncio
 from core.routine import RunStatus
 from core.routine_json import RoutineRefused, definition_to_json
 from core.routines.definitions import read_text
+from core.routines.trial import RoutinesInWords
 from core.transcript import ResultStatus, ToolResult
 from tests.bot.web.api_client import client
 from tests.clock import zone_at_noon
@@ -190,6 +191,20 @@ async def test_a_notice_allows_no_more_than_a_routine_may_hold(house: Hub) -> No
     assert "has at most 20 grants" in await house.pressed(OWNER, card, 3)
     (kept,) = [one for one in await desk_of(house).listed(OLIVIA) if one.id == row.id]
     assert json.loads(kept.text.definition)["action"]["grants"] == held
+
+
+async def test_a_schedule_without_a_time_zone_has_its_owners_and_the_answer_names_it(house: Hub) -> None:
+    async with client(house.directory) as api:
+        path, owner = "/api/users/timezone", OLIVIA.user_id
+        await api.ask("POST", path, {"user_id": owner, "timezone": "Asia/Kathmandu"})
+        trigger = {"type": "cron", "schedule": "0 9 * * *"}
+        page = {"name": "early", "trigger": trigger, "action": {"type": "lightweight", "prompt": "x"}}
+        thread = await house.app.store.threads.active_thread(owner)
+        assert thread is not None
+        said = await RoutinesInWords(desk_of(house)).create(OLIVIA, thread.id, page)
+        assert said.endswith("At 09:00 every day (Asia/Kathmandu)")
+        assert " 03:15 UTC" in said
+        await api.ask("POST", path, {"user_id": owner, "timezone": None})
 
 
 async def test_another_persons_press_allows_nothing(house: Hub) -> None:

@@ -228,7 +228,7 @@ async def test_an_approved_call_is_not_approved_twice(tmp_path: Path) -> None:
         moved = answer.replace(urlsplit(answer).netloc, urlsplit(house.scene.place.app.url).netloc)
         assert await opened(moved) == 200
         await hears(me, "42")
-        assert sum("May I run notes__add" in one.text for one in me.shown()) == 1
+        assert sum("Use `notes__add`" in one.text for one in me.shown()) == 1
 
 
 @pytest.mark.parametrize("how", ["Cancel", "expires"])

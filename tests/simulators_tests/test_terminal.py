@@ -150,7 +150,7 @@ async def test_every_platform_can_be_tried_by_hand(tmp_path: Path) -> None:
             terminal.take(f"/on {name}")
             assert terminal.prompt == f"Ann on {name}> "
             terminal.take("please run: echo hello")
-            await screen.until(f"bot to Ann on {name} #", "May I run")
+            await screen.until(f"bot to Ann on {name} #", "Run `echo hello`?")
             terminal.take("!2")
             await screen.until(f"bot to Ann on {name} #", "denied")
         terminal.take("/on mars")

@@ -217,7 +217,7 @@ def _judge_once(upgraded: Upgraded) -> None:
         ("approval", "Always allow", "Done:", ("approved.txt", ["approved"])),
         ("joint", "Approve all", "Done:", ("joint.txt", ["one", "two"])),
         ("joint", "Deny all", "Done:", ("joint.txt", [])),
-        ("joint", "One by one", "May I run shell?", ("joint.txt", [])),
+        ("joint", "One by one", "Run `", ("joint.txt", [])),
         ("question", "red", "Done:", ("approved.txt", [])),
         ("question", "dark green", "Done:", ("approved.txt", [])),
         (OLIVIA, "Cancel", "Done:", ("approved.txt", [])),

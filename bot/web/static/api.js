@@ -104,7 +104,7 @@ export const answer = (id, text, clientKey) =>
 /** @param {string} id */
 export const stop = (id) => change(`/threads/${encodeURIComponent(id)}/stop`);
 /** @param {{text: string, thread_id?: string, new?: boolean, client_key: string, attachments?: string[],
- *   instead_of?: string, reply_to?: number}} message */
+ *   instead_of?: string, reply_to?: number, model?: string}} message */
 export const send = (message) => change("/chat/send", message);
 /** @param {{menu_id: string, choice: number, client_key?: string}} press */
 export const press = (press) => change("/chat/press", press);

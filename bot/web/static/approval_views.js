@@ -10,37 +10,22 @@ import { link as route } from "./router.js";
  * @param {Approval | null} approval @param {Item} [item] */
 export const asks = (approval, item) => ["question", "auth"].includes(approval?.kind ?? item?.gate_kind ?? "");
 
-/** What a call of a tool does, and the argument that says to what. @type {Object<string, [string, string]>} */
-const ACTIONS = {
-  shell: ["Run", "command"],
-  http: ["Request", "url"],
-  read_file: ["Read", "path"],
-  write_file: ["Write", "path"],
-  edit_file: ["Edit", "path"],
-  send_file: ["Send", "path"],
-  list_dir: ["List", "path"],
-  delete_file: ["Delete", "path"],
-  routine_create: ["Create routine", "name"],
-  routine_update: ["Change routine", "name"],
-  routine_delete: ["Delete routine", "name"],
-  delegate: ["Delegate", "task"],
-};
-const TITLE_CHARS = 80;
-
-/** A call in a few words: its verb, and what it is about. @param {Approval} approval @returns {[string, string]} */
-function actionOf({ tool, shown }) {
-  const [verb, name] = ACTIONS[tool ?? ""] ?? ["Use", ""];
-  const about = shown.find((one) => one.name === name)?.text;
-  return about ? [verb, clip(about, TITLE_CHARS)] : ["Use", tool ?? ""];
+/** What the call in a headline is about: "Run `ls`?" has it between the outermost backticks.
+ * @param {string} title @returns {[string, string, string] | null} */
+function actionOf(title) {
+  const [from, to] = [title.indexOf("`"), title.lastIndexOf("`")];
+  return from < to ? [title.slice(0, from), title.slice(from + 1, to), title.slice(to + 1)] : null;
 }
+
+/** @param {Approval | null} approval @param {Item} [item] */
+const isCall = (approval, item) => (approval?.kind ?? item?.gate_kind) === "approval";
 
 /** The headline of a card, and the lines below it: "Run `ls`?" for a call; whatever was asked for anything else.
  * @param {Approval | null} approval @param {Item} [item] @returns {{title: (Node | string)[], reasons: string[]}} */
 export function headlineOf(approval, item) {
   const [title, ...reasons] = (approval?.title ?? item?.title ?? "A question").split("\n");
-  if (approval?.kind !== "approval" || !approval.tool) return { title: [title], reasons };
-  const [verb, about] = actionOf(approval);
-  return { title: [`${verb} `, h("code", {}, about), "?"], reasons };
+  const action = isCall(approval, item) && actionOf(title);
+  return { title: action ? [action[0], h("code", {}, action[1]), action[2]] : [title], reasons };
 }
 
 const NO_GRANT = "There is no grant for this call of ";
@@ -59,7 +44,8 @@ const REFUSED = /^(Denied|Rejected|Not approved|Stopped|Skipped|No answer)/;
 export function settledLine(approval, item, how, dated) {
   const text = outcomeText(approval, item);
   const [title] = (approval?.title ?? item?.title ?? "").split("\n");
-  const about = approval?.kind === "approval" && approval.tool ? h("code", {}, actionOf(approval)[1]) : title;
+  const action = isCall(approval, item) && actionOf(title);
+  const about = action ? h("code", {}, action[1]) : title;
   const at = approval?.outcome?.at;
   return h(
     "summary",

@@ -173,10 +173,11 @@ export class ConversationView {
   #facts(thread) {
     const { model, models } = /** @type {Feed} */ (this.#feed);
     const { command } = this.threadMenu?.actions ?? {};
+    const choose = command ? (/** @type {string} */ name) => command(`/model ${name}`) : null;
     const known = JSON.stringify([this.about.title, model, models, thread.context, thread.tokens, thread.cost_micro_usd]);
     if (known === this.#known || this.about.contains(document.activeElement)) return;
     this.#known = known;
-    const facts = [this.about.title || null, modelView({ model, models }, command ?? null), contextMeter(thread), costView(thread)];
+    const facts = [this.about.title || null, modelView({ model, models }, choose), contextMeter(thread), costView(thread)];
     fill(this.about, ...facts.filter(Boolean).flatMap((fact, at) => (at ? [" · ", fact] : [fact])));
   }
 

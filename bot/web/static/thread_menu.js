@@ -202,12 +202,12 @@ export function costView({ tokens, cost_micro_usd: cost }) {
 }
 
 /** Names the model that answers next; who may speak here changes it. @param {{model: string, models: string[]}} feed
- * @param {((text: string) => Promise<void>) | null} command */
-export function modelView({ model, models }, command) {
-  if (!command || models.length < 2) return h("span", { class: "model", title: "Model" }, model);
+ * @param {((name: string) => void) | null} choose */
+export function modelView({ model, models }, choose) {
+  if (!choose || models.length < 2) return h("span", { class: "model", title: "Model" }, model);
   const options = models.map((name) => h("option", { selected: name === model }, name));
   const select = h("select", { class: "model", "aria-label": "Model of this conversation" }, ...options);
-  select.addEventListener("change", () => command(`/model ${select.value}`));
+  select.addEventListener("change", () => choose(select.value));
   return select;
 }
 

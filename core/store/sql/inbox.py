@@ -17,6 +17,7 @@ from core.messages import (
     Unreadable,
     as_told,
 )
+from core.preferences import ModelChoice, ThreadSettings
 from core.store.accept import ASKED_FOR, WITHHELD, Accepted, QueuedInput
 from core.store.codecs import event_extra_from_json, event_extra_to_json, storable
 from core.store.facets import HELD, NoticeAddress
@@ -371,11 +372,12 @@ def begin(
 ) -> ThreadRow:
     """Open a thread at the event's address and bind its key to it. It becomes the person's active one."""
     now = tx.clock.now()
-    external_id = event.scope if isinstance(event, InboundMessage) else None
+    said = event if isinstance(event, InboundMessage) else None
+    external_id, model = (said.scope, said.model) if said else (None, None)
     scope = scope_of(external_id)
     tx.run(
-        "INSERT INTO threads (id, owner_id, channel, scope, address, title, created_at, last_active_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO threads (id, owner_id, channel, scope, address, title, created_at, last_active_at,"
+        " model) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         thread_id,
         owner_id,
         event.channel,
@@ -384,10 +386,12 @@ def begin(
         title,
         now,
         now,
+        model,
     )
     lead_to(tx, ThreadKey(owner_id, event.channel, external_id), thread_id)
     people.set_active_thread(tx, owner_id, thread_id)
-    return ThreadRow(thread_id, owner_id, event.channel, scope, event.address, title, now, now)
+    row = ThreadRow(thread_id, owner_id, event.channel, scope, event.address, title, now, now)
+    return replace(row, settings=ThreadSettings(chosen=ModelChoice(model))) if model else row
 
 
 NOTICES = "notices"

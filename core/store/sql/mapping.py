@@ -5,6 +5,7 @@ from itertools import groupby
 
 from core.events import Verbosity
 from core.gates import (
+    Asked,
     Gate,
     GateKind,
     GateState,
@@ -331,6 +332,18 @@ GATE_VIEW_FROM = (
     f"gates g JOIN threads t ON t.id = g.thread_id {ACTIVE_TURN} LEFT JOIN votes v ON v.gate_id = g.id"
     " LEFT JOIN users vu ON vu.id = v.user_id"
 )
+
+
+ASKED = "g.title, g.calls, g.tool, g.outcome_text, coalesce(g.closed_at, g.created_at), u.id, u.name"
+"""The columns that `asked_of` reads; `u` is who decided."""
+
+
+def asked_of(row: Row) -> Asked:
+    """Return a request for approval as `why` tells it."""
+    title, calls, tool, *rest = row
+    each = () if calls is None else asked_from_json(calls)
+    told = tuple(f"{call.tool} {call.detail.partition(chr(10))[0]}".rstrip() for call in each)
+    return Asked(title.partition("\n")[0], told, tool or "", *rest)
 
 
 def gate_views_of(rows: Sequence[Row]) -> tuple[GateView, ...]:

@@ -40,6 +40,7 @@ from core.store.sql import feed, thread_files, threads
 from core.store.sql.inbox import NOTICES
 from core.store.sql.mapping import (
     ACTIVE_TURN,
+    ASKED,
     ENTRY,
     GATE_VIEW,
     GATE_VIEW_FROM,
@@ -48,6 +49,7 @@ from core.store.sql.mapping import (
     PRINCIPAL,
     THREAD,
     THREAD_COLUMNS,
+    asked_of,
     contains,
     entry_of,
     gate_views_of,
@@ -402,15 +404,13 @@ class ExplanationUnits(Facet):
 
     async def _asked(self, turns: Collection[str]) -> Mapping[str, tuple[Asked, ...]]:
         rows = await self._engine.ask(
-            "SELECT g.turn_id, g.tool, g.outcome_text, coalesce(g.closed_at, g.created_at), u.id, u.name"
-            " FROM gates g LEFT JOIN users u ON u.id = g.closed_by"
+            f"SELECT g.turn_id, {ASKED} FROM gates g LEFT JOIN users u ON u.id = g.closed_by"
             f" WHERE g.turn_id IN {marks(turns)} AND g.kind = 'approval'"
             " ORDER BY g.turn_id, g.created_at, g.id",
             *turns,
         )
         return {
-            turn: tuple(Asked(row[1] or "", *row[2:]) for row in of)
-            for turn, of in groupby(rows, key=lambda row: row[0])
+            turn: tuple(asked_of(row[1:]) for row in of) for turn, of in groupby(rows, key=lambda row: row[0])
         }
 
     async def noise(self, limit: int) -> Sequence[NoiseRow]:

@@ -63,7 +63,7 @@ Name = Annotated[str, "the routine's name"]
 Schedule = Annotated[
     str | None, 'for kind cron: "0 9 * * 1-5", "every 2 h"; once: "at 2026-12-01 09:00", "in 20 m"'
 ]
-Zone = Annotated[str | None, "time zone of the schedule, such as Europe/Berlin; default: the hub's"]
+Zone = Annotated[str | None, "time zone of the schedule, such as Europe/Berlin; default: the person's"]
 Pattern = Annotated[str | None, "for kind event: a regular expression to match in messages"]
 
 

@@ -42,7 +42,7 @@ async def test_a_tool_needs_no_approval_only_if_the_operator_trusts_it(
             await stage.start()
             stage.says(ROLL)
             if not trusted:
-                await stage.presses(await stage.hears("May I run example_dice"), 0)
+                await stage.presses(await stage.hears("Use `example_dice`"), 0)
             await stage.hears("It shows")
 
 

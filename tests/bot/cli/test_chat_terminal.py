@@ -58,15 +58,15 @@ async def test_a_killed_hub_asks_again(tmp_path: Path) -> None:
         await screen.opens_chat()
         await screen.writes("run: echo done")
         asked = await screen.shows(CARD)
-        assert "May I run shell?" in asked
+        assert "Run `echo done`?" in asked
         assert "command: echo done" in asked
         os.kill(await screen.process(), signal.SIGKILL)
         await screen.shows(ENDED)
 
         await screen.start("chat")
-        await screen.shows(r"May I run shell\?")
+        await screen.shows(r"Run `echo done`\?")
         again = await screen.shows(WAITING)
-        assert again.count("May I run shell?") == 1
+        assert again.count("Run `echo done`?") == 1
         assert "› run: echo done" in again
         await screen.type("a")
         done = await screen.shows(r"^done$")
@@ -173,7 +173,7 @@ async def test_the_hub_that_runs_is_talked_to_and_its_end_outlasted(tmp_path: Pa
             await screen.type("a")
             said = await screen.shows("^one\ntwo$")
             assert said.count("› run: echo one; echo two") == 1
-            assert said.count("May I run shell?") == 1
+            assert said.count("Run `echo one; echo two`?") == 1
             assert said.index("┗ Approved by owner") < said.index("✓ shell echo one; echo two")
             await screen.press("C-d")
             assert f"{ENDED} 0" in await screen.shows(ENDED)

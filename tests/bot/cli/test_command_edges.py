@@ -122,8 +122,8 @@ def test_columns_line_up_with_any_names(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_lines_of_a_cell_stand_next_to_each_other(capsys: pytest.CaptureFixture[str]) -> None:
-    print_table(("what", "id"), [("May I run shell?\nThere is no grant for this call of shell.", "\x1b[1m")])
+    print_table(("what", "id"), [("Run `ls`?\nThere is no grant for this call of shell.", "\x1b[1m")])
     assert (
         capsys.readouterr().out.splitlines()[1]
-        == "May I run shell? There is no grant for this call of shell.  \ufffd[1m"
+        == "Run `ls`? There is no grant for this call of shell.  \ufffd[1m"
     )

@@ -125,9 +125,7 @@ async def test_a_newcomers_day_in_a_terminal(
         await day.says("run: date", CARD, "a", "✓ shell")
         day.did("first_tool", more=2)  # `make run` and `hubbub chat`
 
-        await day.says(
-            "every weekday at 9: what time is it", "May I run routine_create", "a", "✓ routine_create"
-        )
+        await day.says("every weekday at 9: what time is it", "Create routine `", "a", "✓ routine_create")
         name, *_ = re.findall(r'"name": "([^"]+)"', await day.runs("routines", "list", "--json"))
         await day.runs("routines", "fire", name)
         await chat.shows("You said: what time is it")

@@ -123,7 +123,7 @@ async def test_a_killed_hub_leaves_one_unknown_outcome_and_nothing_that_runs(
         os.mkfifo(town.workspace / "gate")
         await town.run()
         town.telegram.user_sends_text(OWNER, "please run: echo line >> out && cat gate")
-        await town.telegram.wait_text(OWNER, "May I run", timeout_s=LIMIT_S)
+        await town.telegram.wait_text(OWNER, "Run `", timeout_s=LIMIT_S)
         town.answer_cards(OWNER)
         # Opening it waits for the command to open its end; while it is open, the command reads on.
         with await asyncio.to_thread((town.workspace / "gate").open, "w"):

@@ -116,7 +116,7 @@ def test_every_call_of_a_joint_card_is_shown_and_each_answer_has_its_key() -> No
     choices = [ChoiceView(index=n, label=label, option=name) for n, (label, name) in enumerate(options)]
     page = dict.fromkeys(ApprovalPage.model_fields, None) | {
         "gate_id": "k3f9a7mzq2",
-        "title": "May I run these 2 calls?",
+        "title": "Run these 2 calls?",
         "calls": calls,
         "choices": choices,
         "may_decide": True,

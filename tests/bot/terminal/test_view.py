@@ -25,7 +25,7 @@ from core.events import Output
 
 APPROVAL = Card(
     "k3f9a7mzq2",
-    parse("May I run shell?"),
+    parse("Run ls?"),
     (CardChoice("Approve", "approve"), CardChoice("Deny", "deny"), CardChoice("Always allow", "always")),
     arguments={"command": "ls"},
 )
@@ -104,9 +104,7 @@ def test_the_speaker_is_shown() -> None:
 def test_a_card_is_shown_once_with_its_keys_until_it_is_settled() -> None:
     view = View()
     shown = stays(view, Asked(APPROVAL), Asked(APPROVAL))
-    assert (
-        shown == "┃ May I run shell?\n┃ a Approve  ·  d Deny  ·  A Always allow  ·  e edit, then approve\n\n"
-    )
+    assert shown == "┃ Run ls?\n┃ a Approve  ·  d Deny  ·  A Always allow  ·  e edit, then approve\n\n"
     assert view.card == APPROVAL
     assert stays(view, Settled(APPROVAL.gate_id, "Denied by Ann")) == "┗ Denied by Ann\n\n"
     assert stays(view, Settled(APPROVAL.gate_id, "Denied by Ann")) == ""

@@ -50,6 +50,7 @@ async def test_a_message_is_answered_in_its_thread(api: Client) -> None:
     user, assistant = page["items"]
     assert user["sender"] == {"name": "owner", "role": "owner"}
     assert user["via"] == "web"
+    assert assistant["model"] == "main"
     assert assistant["blocks"] == [
         {"type": "paragraph", "spans": [{"text": "You said: hello", "styles": [], "link": None}]}
     ]
@@ -167,6 +168,8 @@ REFUSED_SENDS: dict[str, tuple[dict[str, object], int, str, str | None]] = {
         "invalid",
         "new",
     ),
+    "a model of an old thread": ({"text": "x", "model": "main"}, 400, "invalid", "model"),
+    "no such model": ({"text": "x", "new": True, "model": "mian"}, 400, "invalid", "model"),
     "a bad key": ({"text": "x", "client_key": "a b"}, 400, "invalid", "client_key"),
     "no file": (
         {"text": "x", "attachments": ["01900000-0000-7000-8000-000000000000"]},
@@ -441,6 +444,11 @@ async def test_why_is_found_by_text(house: Hub, api: Client) -> None:
     await house.telegram.wait_text(OWNER, "You said: a needle in the hay")
     (event,) = (await api.get("/api/why?query=needle"))["events"]
     assert (event["outcome"], event["turn"]["state"], event["sender"]) == ("turn 1", "done", "Olivia")
+    thread_id = (await api.send(RUN))["thread_id"]
+    await asked(api)
+    (event,) = (await api.get(f"/api/why?query={RUN[-6:]}"))["events"]
+    assert [one["title"] for one in event["turn"]["approvals"]] == ["Run `echo line >> out.txt`?"]
+    await api.send("/stop", thread_id=thread_id)
     assert (await api.get("/api/why?query=nothing"))["events"] == []
 
 

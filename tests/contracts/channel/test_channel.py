@@ -96,7 +96,7 @@ def ran(directory: Path) -> list[str]:
 
 async def test_a_prompt_is_answered_by_its_button_once_and_says_so(stage: Subject) -> None:
     stage.says("please run: echo ran >> log")
-    card = await stage.hears("May I run")
+    card = await stage.hears("Run `echo ran >> log`?")
     assert card.buttons[:2] == ("Approve", "Deny")
     await stage.presses(card, 0)
     await stage.hears("Done:")
@@ -106,7 +106,7 @@ async def test_a_prompt_is_answered_by_its_button_once_and_says_so(stage: Subjec
 
 async def test_a_denied_call_does_not_run_and_the_model_learns_it(stage: Subject, tmp_path: Path) -> None:
     stage.says("please run: echo ran >> log")
-    card = await stage.hears("May I run")
+    card = await stage.hears("Run `echo ran >> log`?")
     await stage.presses(card, 1)
     await stage.hears("denied")
     assert ran(tmp_path) == []
@@ -116,7 +116,7 @@ async def test_a_denied_call_does_not_run_and_the_model_learns_it(stage: Subject
 async def test_a_strangers_press_changes_nothing_and_is_answered(stage: Subject, tmp_path: Path) -> None:
     stage.in_company()
     stage.says("please run: echo ran >> log")
-    card = await stage.hears("May I run")
+    card = await stage.hears("Run `echo ran >> log`?")
     assert await stage.presses(card, 0, stranger=True)
     assert stage.shown()[0].buttons
     assert ran(tmp_path) == []
@@ -127,7 +127,7 @@ async def test_a_strangers_press_changes_nothing_and_is_answered(stage: Subject,
 
 async def test_a_prompt_works_after_a_restart(stage: Subject, tmp_path: Path) -> None:
     stage.says("please run: echo ran >> log")
-    card = await stage.hears("May I run")
+    card = await stage.hears("Run `echo ran >> log`?")
     await stage.settled()
     await stage.stop()
     await stage.start()

@@ -29,7 +29,7 @@ WAITS = Gate(
     turn_id="turn",
     call_id="call",
     requester_id="ben",
-    title="May I run shell?",
+    title="Run `ls`?",
     detail="command: ls",
     offer=Options((Option.APPROVE, Option.DENY)),
     rule=VoteRule(("ada", "lea"), quorum=2),

@@ -31,7 +31,7 @@ from core.tools.builtin.http import http_tool
 from core.tools.builtin.shell import shell_tool
 from core.tools.definition import tool
 from core.tools.pipeline import CallPipeline, NeedsPerson, PipelineSettings, Prepared, Ready, Refused
-from core.tools.prepared import detail_of_call
+from core.tools.prepared import action_of, detail_of_call
 from core.tools.registry import ToolRegistry
 from core.transcript import ResultStatus, ToolCalled, ToolResult
 from core.users import Principal, Role
@@ -222,7 +222,9 @@ async def test_a_sensitive_argument_that_is_no_text_is_shown_nowhere(tmp_path: P
     assert prepared.detail == "door: cellar\npin: •••"
     interrupted = CallRow("c1", "n1", 1, "lock", called.arguments, CallState.RUNNING, Effect.EFFECT)
     assert detail_of_call(interrupted, ToolRegistry([lock])) == prepared.detail
-    line = Presenter(lambda _: {"pin"}).item("t", FeedItem(1, 0, "t", CallShown(called, CallState.WAITING)))
+    line = Presenter(lambda _: {"pin"}, {}).item(
+        "t", FeedItem(1, 0, "t", CallShown(called, CallState.WAITING))
+    )
     assert isinstance(line, CallItem)
     assert line.arguments == {"door": "cellar", "pin": "•••"}
     assert repr(pin) in (await desk.run("lock", {"door": "cellar", "pin": pin})).text
@@ -385,3 +387,26 @@ def test_row_71_always_ask_ignores_grants(tmp_path: Path, preset: Preset) -> Non
     assert not prepared.ask.allow_always
     harmless = ConsentSettings(settings={"echo": ToolSetting.ALWAYS_ALLOW})
     assert isinstance(desk.prepare("echo", {"text": "x"}, harmless), Ready)
+
+
+@pytest.mark.parametrize(
+    "name, arguments, action",
+    [
+        ("shell", {"command": "ls"}, "Run `ls`"),
+        ("shell", {"command": "ls\nrm -r notes"}, "Run `ls…`"),
+        ("shell", {"command": "echo " + "a" * 90}, f"Run `echo {'a' * 75}…`"),
+        ("shell", {"command": "echo \u202e"}, "Run `echo [U+202E]`"),
+        ("write_file", {"path": "plan.md", "content": "x"}, "Write `plan.md`"),
+        ("shell", {"command": " "}, "Use `shell`"),
+        ("notes__add", {"text": "milk"}, "Use `notes__add`"),
+    ],
+)
+def test_a_card_is_headed_by_what_the_call_does(name: str, arguments: dict[str, Any], action: str) -> None:
+    made = tool(requirement=Requirement.ASK, data=Data.NONE)(_of_any_name)
+    assert action_of(replace(made, name=name), arguments) == action
+    assert action_of(replace(made, name=name, sensitive=frozenset(arguments)), arguments) == f"Use `{name}`"
+
+
+async def _of_any_name(call: CallContext) -> str:
+    """Do nothing."""
+    return ""

@@ -138,7 +138,7 @@ async function todaysCost() {
   const free = days.filter(unpriced).map((row) => clip(row.name, 40));
   const known = cost > 0 || !free.length;
   return [
-    h("p", { class: "figure" }, known ? `$${cost.toFixed(cost < 1 ? 3 : 2)}` : `${tokens.toLocaleString()} tokens`),
+    h("p", { class: "figure" }, days.length && days.every((row) => row.free) ? "Free" : known ? `$${cost.toFixed(cost < 1 ? 3 : 2)}` : `${tokens.toLocaleString()} tokens`),
     h("p", { class: "muted" }, `${sum("calls").toLocaleString()} model calls${known ? `, ${tokens.toLocaleString()} tokens` : ""}`),
     ...(free.length ? [h("p", { class: "muted" }, `No price set: ${free.join(", ")}`)] : []),
     ...(all.length ? [usagePlot(all, DAYS)] : []),

@@ -10,6 +10,7 @@ import { newLink, pane } from "../parts.js";
 import { link } from "../router.js";
 import { SplitPage } from "../split_page.js";
 import { ThreadList } from "../thread_list.js";
+import { modelView } from "../thread_menu.js";
 
 const CHANNEL = "web";
 const HINT = "Enter sends, Shift+Enter starts a new line. / lists the commands, ? the keys.";
@@ -78,6 +79,7 @@ function speaksHere(context, thread) {
 /** A conversation that has not begun. */
 class Beginning {
   #left = false;
+  /** The model that was chosen for it, if one was. @type {string | undefined} */ model;
 
   /** @param {Context} context @param {(thread: string) => void} onBegun */
   constructor(context, onBegun) {
@@ -108,7 +110,8 @@ class Beginning {
     );
     this.body = welcome;
     const body = h("div", { class: "conversation-body" }, welcome, this.composer.element);
-    this.element = pane("New conversation", link("chat"), [h("h2", {}, "New conversation")], [body]);
+    const about = h("p", { class: "muted about" }, modelView(context.me, (name) => (this.model = name)));
+    this.element = pane("New conversation", link("chat"), [h("h2", {}, "New conversation"), about], [body]);
     this.#takeDrops();
   }
 
@@ -127,7 +130,7 @@ class Beginning {
   }
 
   async #send(text, attachments) {
-    const sent = await retried((key) => api.send({ text, new: true, client_key: key, attachments }));
+    const sent = await retried((key) => api.send({ text, new: true, model: this.model, client_key: key, attachments }));
     if (this.#left) return; // somebody who went elsewhere meanwhile stays there
     if (sent.thread_id) {
       this.onBegun(sent.thread_id);

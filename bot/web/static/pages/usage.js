@@ -7,7 +7,7 @@ import { link } from "../router.js";
 
 /** @typedef {{key: string, name: string, calls: number, input_tokens: number, output_tokens: number,
  *   cached_input_tokens: number, cost_micro_usd: number, estimated_calls: number, estimated_tokens: number,
- *   estimated_cost_micro_usd: number}} UsageRow */
+ *   estimated_cost_micro_usd: number, free: boolean}} UsageRow */
 
 const MICRO_USD = 1_000_000;
 const SPANS = [7, 30, 90];
@@ -72,8 +72,10 @@ class UsagePage {
 }
 
 const NO_PRICE = "no price set";
-/** What was counted has a price wherever one is configured or built in. @param {UsageRow} row */
-export const unpriced = (row) => tokens(row) > 0 && cost(row) === 0;
+/** What was counted has a price wherever one is configured, 0 too, or built in. @param {UsageRow} row */
+export const unpriced = (row) => tokens(row) > 0 && cost(row) === 0 && !row.free;
+/** @param {UsageRow} row */
+const price = (row) => (unpriced(row) ? NO_PRICE : row.free ? "free" : usd(cost(row)));
 
 /** @param {string} by @param {string} heading @param {UsageRow[]} rows @param {number} days */
 function section(by, heading, rows, days) {
@@ -93,7 +95,7 @@ export function usagePlot(rows, count) {
   const days = daysTo(count, last).map((day) => {
     const row = known.get(day);
     /** @type {[number, string][]} */ const parts = [[row ? value(row) : 0, "busy"]];
-    return { day, words: row ? `${day}: ${unpriced(row) ? NO_PRICE : usd(cost(row))}, ${tokens(row).toLocaleString()} tokens` : day, parts };
+    return { day, words: row ? `${day}: ${price(row)}, ${tokens(row).toLocaleString()} tokens` : day, parts };
   });
   const most = Math.max(...rows.map(value));
   return dayPlot(days, `Usage of the last ${count} days; the highest bar is ${words(most)}`, `Bars: ${priced ? "cost" : "tokens"} of each day, at most ${words(most)}`);
@@ -121,7 +123,7 @@ function rowOf(row, guessed) {
     {},
     h("th", { scope: "row" }, row.name),
     ...counts.map((count) => h("td", {}, count.toLocaleString())),
-    h("td", {}, unpriced(row) ? h("span", { class: "muted" }, NO_PRICE) : usd(row.cost_micro_usd)),
+    h("td", {}, unpriced(row) || row.free ? h("span", { class: "muted" }, price(row)) : usd(row.cost_micro_usd)),
     guessed ? h("td", {}, estimated) : null,
   );
 }

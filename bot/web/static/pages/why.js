@@ -1,6 +1,7 @@
 /** Why: what became of a message, for every message that reached the hub. */
 
 import * as api from "../api.js";
+import { headlineOf } from "../approval_views.js";
 import { composing, h } from "../dom.js";
 import { clip, inFull, shortTime } from "../format.js";
 import { failure, loading, note, timeView } from "../parts.js";
@@ -160,12 +161,20 @@ function outcomeOf({ outcome, turn, resting }) {
   return outcome;
 }
 
-/** A request for approval that the turn made: shell: denied by you Nov 27, 2026, 8:15:12 PM. @param {any} one @param {Me} me */
-function askedView({ tool, outcome, by, at }, me) {
+/** A request for approval that the turn made: Run `ls`? Denied by you Nov 27, 2026, 8:15:12 PM. @param {any} one @param {Me} me */
+function askedView({ title, calls, outcome, by, at }, me) {
   const mine = by && by.id === me.user_id;
   const words = outcome ? (mine ? outcome.replace(` by ${by.name}`, " by you") : outcome) : "waits for an answer since";
-  const said = `Asked to run ${tool || "several calls"}: ${words.charAt(0).toLowerCase()}${words.slice(1).replace(/\.$/, "")} `;
-  return h("p", { class: "event-models" }, said, timeView(at, inFull(at)));
+  const said = ` ${words.charAt(0).toUpperCase()}${words.slice(1).replace(/\.$/, "")} `;
+  const each = calls.map((/** @type {string} */ call) => h("li", {}, h("code", {}, call)));
+  return h(
+    "div",
+    { class: "event-models" },
+    ...headlineOf(null, { title, gate_kind: "approval" }).title,
+    said,
+    timeView(at, inFull(at)),
+    each.length ? h("ul", {}, ...each) : null,
+  );
 }
 
 /** @param {any} event */
