@@ -58,6 +58,7 @@ from core.store.search import INDEX_EVERY_S, index_all
 from core.tools.execution import CallThreads, Executor, HostExecutor, ToolPause
 from core.tools.processes import host_id
 from core.users import Role
+from core.web import UNINTERCEPTED, Interceptor
 
 if TYPE_CHECKING:
     from bot.mcp.extensions import ExtensionManager
@@ -182,7 +183,8 @@ class Seams:
     `alone`: the hub locks its data directory; without it several hubs work on one database.
     `model`: applied to each configured model, with each of its keys.
     `read_timeout_s`: the longest silence of a model's provider; None for the default.
-    `executor`: looks for calls and runs them. `inbox`: applied to the hub's own.
+    `executor`: looks for calls and runs them. `interceptor`: what tools, MCP servers' clients, sign-ins and
+    hooks send by HTTP passes it. `inbox`: applied to the hub's own.
     `posted`, `sealed`: called with each part shown on a platform, and with values the vault seals.
     `prepare`: called before anything works.
     `stand_in`: takes the place of each platform's channel. `servers`: builds the clients of MCP servers.
@@ -201,6 +203,7 @@ class Seams:
     alone: bool = True
     lease_s: float = LEASE_S
     executor: Executor = field(default_factory=HostExecutor)
+    interceptor: Interceptor = UNINTERCEPTED
     inbox: Callable[[Inbox], Inbox] = lambda inbox: inbox
     posted: OnPosted = unheard
     sealed: Callable[[str], None] = lambda _: None
@@ -324,7 +327,7 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
         models = await listed(opener, config, clock, Metering(store.usage, clock, ids, metrics.model_called))
         timers, url = ScheduledTimers(clock), url_of(sock)
         dependencies = Dependencies(
-            loaded, store, owner, ring, models, opener, metrics, clock, timers, ids, url
+            loaded, store, owner, ring, models, opener, metrics, clock, timers, ids, seams.interceptor, url
         )
         if dependencies.hooks is not None:
             opened.push_async_callback(dependencies.hooks.unfinished.finish)

@@ -22,7 +22,6 @@ from bot.operator.config_file import SettingsFile
 from bot.operator.reload import ChannelReloader
 from bot.ops.logs import fields
 from bot.parts import (
-    ChangeListeners,
     Dependencies,
     build_audit,
     build_budget,
@@ -58,6 +57,7 @@ from core.runs.recovery import ChatTurns, GateExpiry, RunRecovery, RunsOfKind, S
 from core.runs.registry import FailingTools, RunRegistry
 from core.runs.runner import ChatTurnRunner
 from core.store.facets import Expired, ModelUsage
+from core.store.feed import ChangeListener, Changes
 from core.store.units import patiently
 from core.tool import ProcessInfo
 from core.tools.builtin.extension_tools import sign_in_tools
@@ -65,12 +65,13 @@ from core.tools.call_edits import CallEditor
 from core.tools.execution import Executor, ToolPause
 from core.tools.processes import end_process
 from core.tools.registry import ToolRegistry
+from core.web import Interceptor
 
 if TYPE_CHECKING:
     from bot.mcp.extensions import ExtensionManager
     from core.jobs.dispatch import ContainerProbe
     from core.jobs.registry import JobsInWords
-    from core.jobs.service import JobOutcomes
+    from core.jobs.service import JobOutcomes, JobService
     from core.people.notices import Notices
     from core.routines.trial import RoutinesInWords
     from core.safety.network import Lookup
@@ -81,7 +82,7 @@ logger = logging.getLogger(__name__)
 
 MAX_CONCURRENT_TURNS = 256
 
-BuildServers = Callable[[Loaded, ToolRegistry, Clock, "SignIns | None"], "McpServers | None"]
+BuildServers = Callable[[Loaded, ToolRegistry, Clock, Interceptor, "SignIns | None"], "McpServers | None"]
 
 
 class Channels:
@@ -110,6 +111,34 @@ class Channels:
         texts = config.agent.stream and not (hooks is not None and hooks.show_steps_only)
         self.previews = TurnPreviews(self.manager, clock, shows_text=texts, seen_live=[WEB])
         self.turns = TurnListeners(listener, self.previews, dependencies.live, dependencies.metrics)
+
+
+class ChangeListeners:
+    """Tells several of each commit, in order; jobs only if one changed or is to be shown, extensions and
+    settings only of theirs, sign-ins of gates only while there is a server to sign in to."""
+
+    def __init__(
+        self,
+        jobs: "JobService",
+        extensions: "ExtensionManager | None",
+        sign_ins: "SignIns",
+        settings: ChangeListener,
+        *listeners: ChangeListener,
+    ) -> None:
+        self._jobs, self._extensions, self._sign_ins = jobs, extensions, sign_ins
+        self._settings, self._listeners = settings, listeners
+
+    def changed(self, changes: Changes) -> None:
+        if changes.extensions and self._extensions is not None:
+            self._extensions.changed(changes)
+        if changes.jobs or self._jobs.shows:
+            self._jobs.changed(changes)
+        if changes.sign_ins or changes.sign_outs or (changes.gates and self._sign_ins.servers):
+            self._sign_ins.changed(changes)
+        if changes.settings:
+            self._settings.changed(changes)
+        for listener in self._listeners:
+            listener.changed(changes)
 
 
 class Tools:
@@ -155,10 +184,18 @@ class Tools:
         self.sign_ins = build_sign_ins(dependencies, self.notices, lookup)
         tools.replace("sign-in", sign_in_tools(self.sign_ins))
         self.tool_registry = tools
-        self.servers = servers(loaded, tools, clock, self.sign_ins)
+        self.servers = servers(loaded, tools, clock, dependencies.interceptor, self.sign_ins)
         self.extensions = build_extensions(dependencies, tools, self.servers, self.sign_ins)
         self.pipeline = build_pipeline(
-            loaded, tools, clock, dependencies.leaks, pause, dependencies.hooks, executor, self.sign_ins
+            loaded,
+            tools,
+            clock,
+            dependencies.leaks,
+            pause,
+            dependencies.hooks,
+            executor,
+            dependencies.interceptor,
+            self.sign_ins,
         )
         self.prompts = build_prompts(config, dependencies.texts, self.pipeline.unattended)
         self.editing = CallEditor(store, self.pipeline, build_approvals(config))

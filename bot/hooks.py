@@ -41,7 +41,7 @@ from core.timers import Timers
 from core.timezones import TimeZones
 from core.tools.builtin.file_changes import append_to_file, to_its_end
 from core.tools.builtin.http import web_client
-from core.tools.web import WebAnswer, WebRequest
+from core.web import Interceptor, WebAnswer, WebRequest
 
 if TYPE_CHECKING:
     from core.tools.web_client import WebClient
@@ -56,10 +56,10 @@ class _Web:
         self._guard = guard
         self._client: WebClient | None = None
 
-    async def fetch(self, request: WebRequest, limit_s: float) -> WebAnswer:
+    async def fetch(self, request: WebRequest, limit_s: float, interceptor: Interceptor) -> WebAnswer:
         if self._client is None:
             self._client = await asyncio.to_thread(web_client, self._guard, authorities)
-        return await self._client.fetch(request, limit_s)
+        return await self._client.fetch(request, limit_s, interceptor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +129,18 @@ class Hooks:
 
 
 def build_hooks(
-    loaded: Loaded, leaks: LeakDetector, store: Store, models: ModelList, clock: Clock, ids: Ids
+    loaded: Loaded,
+    leaks: LeakDetector,
+    store: Store,
+    models: ModelList,
+    interceptor: Interceptor,
+    clock: Clock,
+    ids: Ids,
 ) -> Hooks:
     """Build the configured hooks. Raises StartError for one that doesn't exist or must not be called."""
     config, unfinished = loaded.config, Unfinished()
     guard = network_guard(config)
-    notifier = WebhookNotifier(sender := WebhookSender(_Web(guard), clock, ids))
+    notifier = WebhookNotifier(sender := WebhookSender(_Web(guard), interceptor, clock, ids))
     registered = [_registered(settings, guard, sender, notifier) for settings in config.hooks]
     chains = {point: [one for one in registered if point in one.points] for point in Point}
     if config.sessions.summary:

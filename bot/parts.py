@@ -53,7 +53,6 @@ from core.safety.fencing import ResultLimits
 from core.safety.leaks import LeakDetector
 from core.store.codecs import settings_to_json
 from core.store.facets import SealedSecret
-from core.store.feed import ChangeListener, Changes
 from core.store.port import Store
 from core.store.sqlite.store import open_store as open_sqlite
 from core.tools.execution import Executor, ToolPause
@@ -61,13 +60,13 @@ from core.tools.pipeline import CallPipeline, PipelineSettings
 from core.tools.registry import ToolRegistry
 from core.usage import MICRO_USD, Budget
 from core.users import Principal
+from core.web import Interceptor
 
 if TYPE_CHECKING:
     from bot.hooks import Hooks
     from bot.mcp import build as mcp_build
     from bot.mcp import extensions as mcp_extensions
     from core.jobs.dispatch import JobDispatcher
-    from core.jobs.service import JobService
     from core.safety.network import Lookup
     from core.tools.mcp import server as mcp_server
     from core.tools.sign_in import SignIns
@@ -105,16 +104,14 @@ def holds_inputs(config: Config) -> bool:
     return any("before_inbound" in hook.on for hook in config.hooks)
 
 
-def configured_hooks(
-    loaded: Loaded, leaks: LeakDetector, store: Store, models: ModelList, clock: Clock, ids: Ids
-) -> "Hooks | None":
+def configured_hooks(of: "Dependencies") -> "Hooks | None":
     """Build the configured hooks, or return None. Raises StartError for one that doesn't exist or must
     not be called."""
-    if not loaded.config.hooks and not loaded.config.sessions.summary:
+    if not of.config.hooks and not of.config.sessions.summary:
         return None
     from bot.hooks import build_hooks
 
-    return build_hooks(loaded, leaks, store, models, clock, ids)
+    return build_hooks(of.loaded, of.leaks, of.store, of.models, of.interceptor, of.clock, of.ids)
 
 
 # What every part of a running hub stands on.
@@ -139,9 +136,11 @@ class Dependencies:
         clock: Clock,
         timers: ScheduledTimers,
         ids: Ids,
+        interceptor: Interceptor,
         url: str,
     ) -> None:
         self.url = url
+        self.interceptor = interceptor
         self.loaded = loaded
         self.config: Config = loaded.config
         self.store = store
@@ -157,7 +156,7 @@ class Dependencies:
         self.live = Live()
         self.leaks = build_leaks(loaded.config)
         self.texts = WorkspaceTexts(workspace_of(loaded), self.leaks, self.config.workspace.trusted_skills)
-        self.hooks: Hooks | None = configured_hooks(loaded, self.leaks, store, self.models, clock, ids)
+        self.hooks: Hooks | None = configured_hooks(self)
 
 
 @contextlib.asynccontextmanager
@@ -241,13 +240,14 @@ def build_pipeline(
     pause: ToolPause,
     hooks: "Hooks | None",
     executor: Executor,
+    interceptor: Interceptor,
     sign_ins: "SignIns | None" = None,
 ) -> CallPipeline:
     """Build the path that every call takes."""
     hook = None if hooks is None else hooks.calls
     return CallPipeline(
         tools,
-        _pipeline_settings(loaded, leaks, executor, lambda: tools.names),
+        _pipeline_settings(loaded, leaks, executor, interceptor, lambda: tools.names),
         clock,
         pause,
         hook,
@@ -256,10 +256,14 @@ def build_pipeline(
 
 
 def build_mcp(
-    configured: Loaded, tools: ToolRegistry, clock: Clock, sign_ins: "SignIns | None" = None
+    configured: Loaded,
+    tools: ToolRegistry,
+    clock: Clock,
+    interceptor: Interceptor,
+    sign_ins: "SignIns | None",
 ) -> "mcp_server.McpServers | None":
     """Build the clients of the configured MCP servers. Extensions are added to them."""
-    servers = mcp_server.McpServers(tools.replace)
+    servers = mcp_server.McpServers(tools.replace, interceptor)
     if configured.config.mcp:
         mcp_build.add_configured(servers, configured, tools, clock, sign_ins)
     return servers
@@ -284,6 +288,7 @@ def build_sign_ins(
         notify,
         dependencies.leaks.learn,
         lookup,
+        dependencies.interceptor,
     )
 
 
@@ -346,7 +351,11 @@ def build_chat(
 
 
 def _pipeline_settings(
-    loaded: Loaded, leaks: LeakDetector, executor: Executor, tools: Callable[[], Collection[str]]
+    loaded: Loaded,
+    leaks: LeakDetector,
+    executor: Executor,
+    interceptor: Interceptor,
+    tools: Callable[[], Collection[str]],
 ) -> PipelineSettings:
     config = loaded.config
     return PipelineSettings(
@@ -356,6 +365,7 @@ def _pipeline_settings(
         tool_timeout_s=config.approvals.tool_timeout_s,
         result_limits=ResultLimits(leaks=leaks),
         executor=executor,
+        interceptor=interceptor,
         workspaces=workspaces_of(loaded),
     )
 
@@ -392,34 +402,6 @@ def build_audit(loaded: Loaded, store: Store, effective_policy: EffectivePolicy,
     loop = asyncio.get_running_loop()
     effective_policy.watch(lambda: loop.call_soon_threadsafe(linker.policy_changed))
     return linker
-
-
-class ChangeListeners:
-    """Tells several of each commit, in order; jobs only if one changed or is to be shown, extensions and
-    settings only of theirs, sign-ins of gates only while there is a server to sign in to."""
-
-    def __init__(
-        self,
-        jobs: "JobService",
-        extensions: "mcp_extensions.ExtensionManager | None",
-        sign_ins: "SignIns",
-        settings: ChangeListener,
-        *listeners: ChangeListener,
-    ) -> None:
-        self._jobs, self._extensions, self._sign_ins = jobs, extensions, sign_ins
-        self._settings, self._listeners = settings, listeners
-
-    def changed(self, changes: Changes) -> None:
-        if changes.extensions and self._extensions is not None:
-            self._extensions.changed(changes)
-        if changes.jobs or self._jobs.shows:
-            self._jobs.changed(changes)
-        if changes.sign_ins or changes.sign_outs or (changes.gates and self._sign_ins.servers):
-            self._sign_ins.changed(changes)
-        if changes.settings:
-            self._settings.changed(changes)
-        for listener in self._listeners:
-            listener.changed(changes)
 
 
 def laid_down(config: Config, effective_policy: EffectivePolicy) -> dict[str, Any]:

@@ -4,12 +4,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from core.errors import ToolDenied
 from core.gates import Replies
 from core.lazy_dataclass import dataclass
 from core.users import Principal
+
+if TYPE_CHECKING:
+    from core.web import Interceptor
 
 TOOLS_PAUSED = "all tools are paused; the owner lets them run again with /unpause"
 """The reason a call is not run, for the model and its person."""
@@ -103,6 +106,11 @@ class CallContext(Protocol):
         """Seconds left for the tool."""
         ...
 
+    @property
+    def interceptor(self) -> "Interceptor":
+        """What every HTTP request of the tool passes; clients take it from here."""
+        ...
+
     async def process_started(self, process: ProcessInfo) -> None:
         """Record a child before it can have any effect; return once the record is durable."""
         ...
@@ -130,6 +138,7 @@ class RunningCall:
     idempotency_key: str
     workspace: Workspace
     deadline_s: float
+    interceptor: "Interceptor"
     record_process: Callable[[ProcessInfo], Awaitable[None]]
     subtask: Subtask | None = None
     show: Callable[[bytes], None] | None = None

@@ -48,6 +48,7 @@ from core.tools.execution import HostExecutor, ToolPause
 from core.tools.pipeline import CallPipeline
 from core.tools.registry import ToolRegistry
 from core.users import Role
+from core.web import UNINTERCEPTED
 
 NO_HUB = "no hub is running here; start one with: hubbub run"
 
@@ -77,7 +78,8 @@ async def resting_api(loaded: Loaded) -> AsyncIterator[ASGIApp]:
         leaks = LeakDetector()  # of texts with the form of a secret: the configured ones are not read here
 
         def pipeline() -> CallPipeline:
-            return build_pipeline(loaded, tools(), clock, leaks, ToolPause(), None, HostExecutor())
+            executor = HostExecutor()
+            return build_pipeline(loaded, tools(), clock, leaks, ToolPause(), None, executor, UNINTERCEPTED)
 
         texts = WorkspaceTexts(workspace_of(loaded), leaks, config.workspace.trusted_skills)
         prompts = build_prompts(config, texts, lambda principal: pipeline().unattended(principal))

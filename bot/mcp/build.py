@@ -38,6 +38,7 @@ from core.tools.mcp.server import McpServer, McpServers
 from core.tools.processes import end_marked
 from core.tools.registry import ToolRegistry
 from core.tools.sign_in import ServerTerms, SignIns
+from core.web import Interceptor
 
 # What servers listed when they were last reached: a file for each in the data directory.
 #
@@ -101,7 +102,7 @@ def add_configured(
         credentials = None
         if sign_ins is not None and settings.people_sign_in:
             credentials = ServerSignIns(sign_ins, name)
-        connector = _LateConnector(loaded, name, settings, _given(given), credentials)
+        connector = _LateConnector(loaded, name, settings, _given(given), servers.interceptor, credentials)
         _add(servers, loaded, name, settings, connector, registry, clock, credentials)
 
 
@@ -134,7 +135,7 @@ def add_extension(
         terms = ServerTerms(extension.url, frozenset({extension.owner_id}))
         sign_ins.serve(extension.name, terms)
         credentials = ServerSignIns(sign_ins, extension.name)
-    connector = _LateConnector(loaded, extension.name, settings, given, credentials)
+    connector = _LateConnector(loaded, extension.name, settings, given, servers.interceptor, credentials)
     _add(servers, loaded, extension.name, settings, connector, registry, clock, credentials)
 
 
@@ -211,6 +212,7 @@ class _LateConnector:
         name: str,
         settings: ServerSettings,
         given: Callable[[], Awaitable[Mapping[str, str]]],
+        interceptor: Interceptor,
         credentials: "ServerSignIns | None" = None,
     ) -> None:
         """Initialize. `given`: returns the command's own variables, or the headers of requests, at each
@@ -219,6 +221,7 @@ class _LateConnector:
         self._name = name
         self._settings = settings
         self._given = given
+        self._interceptor = interceptor
         self._credentials = credentials
 
     @contextlib.asynccontextmanager
@@ -239,7 +242,8 @@ class _LateConnector:
         if settings.url is not None:
             from bot.mcp.http import HttpConnector
 
-            return HttpConnector(settings.url, given, settings.connect_timeout_s, self._credentials)
+            limit_s = settings.connect_timeout_s
+            return HttpConnector(settings.url, given, limit_s, self._interceptor, self._credentials)
 
         return StdioConnector(
             self._name,

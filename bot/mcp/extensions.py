@@ -38,6 +38,7 @@ from core.tools.sign_in import Notify, ServerTerms, SignIns
 from core.tools.sign_out import SignOuts
 from core.users import Principal
 from core.vault import Vault, VaultKeys
+from core.web import Interceptor
 
 if TYPE_CHECKING:
     from bot.extensions import python
@@ -254,13 +255,15 @@ def build_sign_ins(
     notify: Notify,
     learn: Callable[[Iterable[str]], None],
     lookup: Lookup | None,
+    interceptor: Interceptor,
 ) -> SignIns:
     """Build people's sign-ins at the configured servers. `url`: where browsers here find the hub."""
     config = loaded.config
     exempt = [Exemption.parse(text) for text in config.network.allow_private]
     servers = {name: one for name, one in config.mcp.items() if one.people_sign_in}
     sealer = _VaultSealer(ring, clock)
-    oauth = OAuthClient(lookup or SystemLookup(), exempt, partial(web_client, tls=cache(authorities)), clock)
+    web = partial(web_client, tls=cache(authorities))
+    oauth = OAuthClient(lookup or SystemLookup(), exempt, web, interceptor, clock)
     return SignIns(
         store.sign_ins,
         store.secrets,

@@ -8,13 +8,15 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import replace
 
 import anyio
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
+from yarl import URL
 
 from bot.mcp.session import SIGN_IN_CODE, TOO_LARGE, SdkConnection, greeted
-from core.errors import HubError
+from core.errors import HubError, ToolError
 from core.model.http import tls_context
 from core.model.lenient_json import as_object
 from core.off_loop import ValueCount
@@ -26,6 +28,7 @@ from core.tools.mcp.connection import (
     ServerFailed,
     SignInNeeded,
 )
+from core.web import Interceptor, WebAnswer, WebRequest
 
 LIST_LIMIT_BYTES = 512 * 1024
 """Of a page of tools; see core.tools.mcp.catalog.MAX_LISTED."""
@@ -55,8 +58,10 @@ class HttpConnector:
         url: str,
         headers: Mapping[str, str],
         limit_s: float,
+        interceptor: Interceptor,
         credentials: Credentials | None = None,
     ) -> None:
+        self._interceptor = interceptor
         self._credentials = credentials
         self._url = url
         self._headers = {**headers, "accept-encoding": "identity"}
@@ -66,7 +71,8 @@ class HttpConnector:
     async def open(self, user_id: str | None = None) -> AsyncIterator[SdkConnection]:
         told: list[SdkConnection] = []
         tls = await asyncio.to_thread(tls_context) if self._url.startswith("https:") else True
-        inner: httpx2.AsyncBaseTransport = httpx2.AsyncHTTPTransport(verify=tls, trust_env=False)
+        network = httpx2.AsyncHTTPTransport(verify=tls, trust_env=False)
+        inner: httpx2.AsyncBaseTransport = _Intercepted(network, self._interceptor)
         if self._credentials is not None:
             inner = _SignedIn(inner, self._credentials, user_id)
         transport = _Bounded(inner, told)
@@ -112,6 +118,66 @@ def _words(errors: BaseExceptionGroup) -> str:
     while isinstance(first, BaseExceptionGroup):
         first = first.exceptions[0]
     return f"not reachable ({type(first).__name__})"
+
+
+class _Intercepted(httpx2.AsyncBaseTransport):
+    """The only way to the network: every request passes the interceptor, with the answer as far as it was
+    read."""
+
+    def __init__(self, network: httpx2.AsyncHTTPTransport, interceptor: Interceptor) -> None:
+        self._network = network
+        self._interceptor = interceptor
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        asked = WebRequest(
+            request.method, URL(str(request.url)), dict(request.headers), await request.aread() or None
+        )
+        try:
+            found = self._interceptor.answer(asked)
+        except ToolError as error:
+            raise httpx2.ConnectError(str(error), request=request) from error
+        if found is not None:
+            headers = {name: value for name, value in found.headers.items() if name != "content-length"}
+            return httpx2.Response(found.status, headers=headers, content=found.body, request=request)
+        try:
+            response = await self._network.handle_async_request(request)
+        except BaseException:
+            self._interceptor.answered(asked, None)
+            raise
+        if isinstance(response.stream, httpx2.AsyncByteStream):
+            response.stream = _Heard(response, response.stream, asked, self._interceptor)
+        return response
+
+    async def aclose(self) -> None:
+        await self._network.aclose()
+
+
+class _Heard(httpx2.AsyncByteStream):
+    """A body that the interceptor hears once it is over, whole or not."""
+
+    def __init__(
+        self,
+        response: httpx2.Response,
+        inner: httpx2.AsyncByteStream,
+        asked: WebRequest,
+        interceptor: Interceptor,
+    ) -> None:
+        self._inner = inner
+        self._interceptor = interceptor
+        self._asked = asked
+        self._answer = WebAnswer(
+            asked.url.with_user(None), response.status_code, "", dict(response.headers), b""
+        )
+        self._body = bytearray()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for piece in self._inner:
+            self._body += piece
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+        self._interceptor.answered(self._asked, replace(self._answer, body=bytes(self._body)))
 
 
 class _SignedIn(httpx2.AsyncBaseTransport):

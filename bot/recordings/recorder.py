@@ -12,7 +12,15 @@ from bot.config.keys import VaultKeyRing, hub_key
 from bot.config.schema import secret_values
 from bot.parts import Dependencies
 from bot.recordings.log import CONTAINED, FORMAT, Marks, RecordingLog
-from bot.recordings.values import error_to_json, event_to_json, plain_value, plan_to_json, request_to_json
+from bot.recordings.values import (
+    answer_to_json,
+    error_to_json,
+    event_to_json,
+    plain_value,
+    plan_to_json,
+    request_to_json,
+    web_request_to_json,
+)
 from bot.runtime import version
 from core.clock import Clock
 from core.errors import HubError, VaultError
@@ -28,6 +36,7 @@ from core.store.container_port import ContainerEnd
 from core.tool import Arguments, CallContext, CallPlan, Risk, Tool, Workspace
 from core.tools.execution import Executor, HostExecutor, ToolPause
 from core.transcript import ToolResult
+from core.web import WebAnswer, WebRequest, secrets_in
 
 MCP_LISTS = "mcp"
 """The directory of what MCP servers listed, in the data directory."""
@@ -65,7 +74,7 @@ class HeldClock:
 class Recorder:
     """Writes what a hub hears, asks, runs and shows to a recording.
 
-    Nothing is written before `begin`. Implements TurnListener."""
+    Nothing is written before `begin`. Implements TurnListener, and core.web.Interceptor."""
 
     def __init__(self, directory: Path, seams: Seams) -> None:
         self._directory = directory
@@ -93,6 +102,7 @@ class Recorder:
             alone=own.alone,
             lease_s=own.lease_s,
             executor=RecordedExecutor(HostExecutor(), self),
+            interceptor=self,
             inbox=lambda inbox: RecordedInbox(inbox, self),
             posted=self.posted,
             outcomes=JobOutcomes(self.job_begun, self.job_ended),
@@ -158,6 +168,20 @@ class Recorder:
             ref=posted.ref,
             order_key=posted.order_key,
         )
+
+    def answer(self, request: WebRequest) -> WebAnswer | None:
+        """Let the request be sent."""
+        return self._seams.interceptor.answer(request)
+
+    def answered(self, request: WebRequest, answer: WebAnswer | None) -> None:
+        """Record a request with its answer. Headers of requests are not recorded: they are full of keys."""
+        self._marks.learn(secrets_in(request.headers, request.url, request.body or b""))
+        page = None
+        if answer is not None:
+            self._marks.learn(secrets_in(answer.headers, answer.url, answer.body))
+            page = answer_to_json(answer)
+        self.write("web", run=self.run_kind(), request=web_request_to_json(request), answer=page)
+        self._seams.interceptor.answered(request, answer)
 
     def job_begun(self, job_id: str, task: str) -> None:
         """Record that a job is at work in a container; what it asks for is a part of its outcome."""

@@ -20,6 +20,7 @@ from bot.recordings.log import VAULT, Record, read_recording
 from bot.recordings.recorder import MCP_LISTS
 from bot.recordings.script import Script, for_ever
 from bot.recordings.values import (
+    answer_from_json,
     error_from_json,
     job_end_from_json,
     plan_from_json,
@@ -31,7 +32,7 @@ from bot.runtime import StartError
 from channels.channel import Channel, Look, Payload, Route
 from channels.webchat import WEB
 from core.clock import Clock
-from core.errors import MessageRejected
+from core.errors import MessageRejected, ToolDenied, ToolFailed
 from core.job import JobLimits, JobState
 from core.jobs.notices import ended
 from core.jobs.service import JobOutcomes
@@ -51,6 +52,7 @@ from core.tool import Arguments, CallContext, CallPlan, Risk, Tool, Workspace
 from core.tools.execution import ToolPause
 from core.tools.registry import ToolRegistry
 from core.transcript import ResultStatus, ToolResult
+from core.web import WebAnswer, WebRequest
 
 if TYPE_CHECKING:
     from bot.mcp import build
@@ -126,6 +128,25 @@ class ReplayExecutor:
         del context, clock, limits, pause, plan
         record = await self._script.outcome(tool.name, arguments)
         return ToolResult(call_id, ResultStatus(record["status"]), record["text"])
+
+
+class ReplayWeb:
+    """The web as it was recorded: no request of a tool is ever sent. Implements core.web.Interceptor."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    def answer(self, request: WebRequest) -> WebAnswer:
+        record = self._script.web_record(request)
+        if record is None:
+            host = request.url.host
+            raise ToolDenied(f"a replay reaches no server, and the recording has no answer of {host}")
+        if record["answer"] is None:
+            raise ToolFailed(f"{request.url.host} sent no answer when this was recorded")
+        return answer_from_json(record["answer"])
+
+    def answered(self, request: WebRequest, answer: WebAnswer | None) -> None:
+        raise AssertionError(f"a replay sent a request to {request.url.host}: {answer}")
 
 
 class ReplayedJobs:
@@ -272,9 +293,11 @@ def replay_seams(script: Script) -> Seams:
                 continue  # the recorded hub didn't find it either
             dependencies.leaks.learn([mark], kind)
 
-    def servers(loaded: Loaded, registry: ToolRegistry, clock: Clock, sign_ins: object) -> None:
+    def servers(
+        loaded: Loaded, registry: ToolRegistry, clock: Clock, interceptor: object, sign_ins: object
+    ) -> None:
         """List the tools that servers had, and reach none."""
-        del clock, sign_ins
+        del clock, interceptor, sign_ins
         place = loaded.config.hub.data_dir / MCP_LISTS
 
         def listed(record: Record) -> None:
@@ -291,6 +314,7 @@ def replay_seams(script: Script) -> Seams:
         turns=script,
         model=lambda model: ReplayModel(model, script),
         executor=ReplayExecutor(script),
+        interceptor=ReplayWeb(script),
         prepare=prepare,
         stand_in=lambda channel: StandIn(channel, script),
         servers=servers,

@@ -2,31 +2,33 @@
 
 import asyncio
 import math
-import time
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, cast
 
-from bot.recordings.log import CONTAINED, Record, without_secrets
+from bot.recordings.log import Record, without_secrets
 from bot.recordings.values import (
+    FOLLOWED,
+    ReplayClock,
+    ReplayIds,
     error_from_json,
     event_from_json,
     first_difference,
     plain_value,
     request_to_json,
     sort_key,
+    web_request_to_json,
 )
 from bot.runtime import StartError, version
 from channels.webchat import WEB
-from core.clock import SECOND_US
-from core.events import Failed, Finished, RunKind, TurnEvent
-from core.ids import Ids, RandomIds
+from core.events import Failed, Finished, TurnEvent
 from core.messages import Address, InboundMessage, MessageRef
 from core.model.base import ModelRequest
 from core.ports import Inbox, Posted
 from core.safety.leaks import LeakDetector
 from core.tool import Arguments
+from core.web import WebRequest
 
 UNSENT_S = 2.0
 """The longest wait for a message that was shown earlier in the recording, such as a timer's."""
@@ -38,61 +40,8 @@ async def for_ever() -> NoReturn:
         await asyncio.Event().wait()
 
 
-FOLLOWED = frozenset({RunKind.CHAT, RunKind.JOB})
-"""The runs that a replay repeats. What a subtask did is the outcome of its call."""
-
-
 _BEGINNINGS = {"reply": "ask", "outcome": "call", "ended": "job"}
 """What names the record of the beginning, by the kind of the one of the end."""
-
-
-class ReplayClock:
-    """The recording's time: that of the newest input or answer and the time since then, but never later
-    than `limit`, the time of the next."""
-
-    def __init__(self) -> None:
-        self.limit: float = math.inf
-        self._at = self._latest = 0
-        self._since_s = time.monotonic()
-        self._held = False
-
-    def now(self) -> int:
-        passed_us = 0 if self._held else int((time.monotonic() - self._since_s) * SECOND_US)
-        self._latest = max(self._latest, self._at, int(min(self._at + passed_us, self.limit)))
-        return self._latest
-
-    def set(self, at: int, *, held: bool = False) -> None:
-        """Go on from this time; `held`: stand still there until the next call."""
-        self._at, self._since_s, self._held = at, time.monotonic(), held
-
-    def monotonic_s(self) -> float:
-        return time.monotonic()
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-
-
-class ReplayIds:
-    """The recorded ids in their order, then new ones."""
-
-    def __init__(self, records: Sequence[Record]) -> None:
-        self._fresh: Ids = RandomIds()
-        self._kept: defaultdict[str, deque[str]] = defaultdict(deque)
-        for record in records:
-            if record["k"] == "id" and record["run"] in {"", CONTAINED, *FOLLOWED}:
-                self._kept[record["of"]].append(record["value"])
-
-    def row_id(self) -> str:
-        return self._fresh.row_id()
-
-    def call_id(self) -> str:
-        return self._kept["call"].popleft() if self._kept["call"] else self._fresh.call_id()
-
-    def gate_id(self) -> str:
-        return self._kept["gate"].popleft() if self._kept["gate"] else self._fresh.gate_id()
-
-    def code(self) -> str:
-        return self._kept["code"].popleft() if self._kept["code"] else self._fresh.code()
 
 
 @dataclass(slots=True)
@@ -132,6 +81,7 @@ class Script:
         self._jobs: defaultdict[str, deque[_Exchange]] = defaultdict(deque)
         self._requests: dict[int, dict[str, Any]] = {}
         self._looks: defaultdict[str, deque[Record]] = defaultdict(deque)
+        self._web: defaultdict[str, deque[Record]] = defaultdict(deque)
         self._turns: deque[Record] = deque()
         self._sent: defaultdict[str, deque[Record]] = defaultdict(deque)
         self._unsent: set[int] = set()
@@ -187,6 +137,8 @@ class Script:
             case "look":
                 key = f"{record['what']} {self._call(record['tool'], record['arguments'])}"
                 self._looks[key].append(record)
+            case "web":
+                self._web[sort_key(self._normal(record["request"]))].append(record)
             case "turn":
                 self._turns.append(record)
                 self._expected[record["n"]] = f"the end of a turn, {record['result']}"
@@ -366,6 +318,15 @@ class Script:
             await self._fed_before(end["n"])
             self.clock.set(end["at"])
         return end
+
+    def web_record(self, request: WebRequest) -> Record | None:
+        """Return the record of a tool's web request; None, and stop the replay, for one that isn't there."""
+        came = self._normal(web_request_to_json(request))
+        waiting = self._web.get(sort_key(came))
+        if not waiting:
+            self.differ(f"a web request that the recording doesn't have: {came['method']} {came['url']}")
+            return None
+        return waiting.popleft()
 
     def _differs_from_next(self, came: dict[str, Any]) -> None:
         expected = _first(self._asks)

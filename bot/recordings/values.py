@@ -1,18 +1,27 @@
-"""Values of the hub as a recording holds them: JSON, read back through pydantic."""
+"""Values of the hub as a recording holds them: JSON, read back through pydantic; a replay's time and ids."""
 
+import asyncio
 import dataclasses
 import hashlib
 import json
+import math
+import time
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
 from typing import Any, cast
 
 from pydantic import TypeAdapter
+from yarl import URL
 
+from bot.recordings.log import CONTAINED, Record
 from bot.runtime import StartError
 from core import errors
+from core.clock import SECOND_US
 from core.errors import HubError, ModelFault, ModelMisconfigured, ModelUnavailable, ToolError
+from core.events import RunKind
+from core.ids import Ids, RandomIds
 from core.job import JobState
 from core.jobs.notices import ended
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Moved, Unreadable
@@ -20,6 +29,7 @@ from core.model.base import ModelReply, ModelRequest
 from core.store.container_port import ContainerEnd, StoredChanges
 from core.store.job_port import JobEnd
 from core.tool import CallContext, CallPlan, Risk
+from core.web import WebAnswer, WebRequest
 
 _EVENTS = {kind.__name__: kind for kind in (InboundMessage, ChoiceAnswer, Moved, Unreadable)}
 
@@ -93,6 +103,36 @@ def job_end_from_json(stored: Mapping[str, Any]) -> ContainerEnd:
     path = _read(tuple[tuple[JobState, str], ...], stored["path"])
     changes = _read(StoredChanges | None, stored["changes"])
     return ContainerEnd(JobEnd(path, ended, result=stored["result"]), changes)
+
+
+# What tools send by HTTP. A body is text where it can be read as text, else a character for each byte.
+
+
+def web_request_to_json(request: WebRequest) -> dict[str, Any]:
+    """Return a request without its headers and the login in its address."""
+    body = None if request.body is None else _text(request.body)[0]
+    return {"method": request.method, "url": str(request.url.with_user(None)), "body": body}
+
+
+def answer_to_json(answer: WebAnswer) -> dict[str, Any]:
+    """Return an answer without its cookies."""
+    body, encoding = _text(answer.body)
+    headers = {name: value for name, value in answer.headers.items() if name.lower() != "set-cookie"}
+    known = {"status": answer.status, "reason": answer.reason, "headers": headers}
+    return {"url": str(answer.url), **known, "body": body, "encoding": encoding}
+
+
+def answer_from_json(stored: Mapping[str, Any]) -> WebAnswer:
+    """Return the answer."""
+    body = stored["body"].encode(stored["encoding"], "replace")
+    return WebAnswer(URL(stored["url"]), stored["status"], stored["reason"], stored["headers"], body)
+
+
+def _text(body: bytes) -> tuple[str, str]:
+    try:
+        return body.decode(), "utf-8"
+    except UnicodeDecodeError:
+        return body.decode("latin-1"), "latin-1"
 
 
 # What was found out about calls.
@@ -187,3 +227,58 @@ def _excerpt(value: Any, at: int) -> str:
     start, end = max(0, at - _AROUND_CHARS), at + _AROUND_CHARS
     cut = f"{'…' if start else ''}{value[start:end]}{'…' if end < len(value) else ''}"
     return json.dumps(cut, ensure_ascii=False)
+
+
+# The time and ids of a replay.
+
+FOLLOWED = frozenset({RunKind.CHAT, RunKind.JOB})
+"""The runs that a replay repeats. What a subtask did is the outcome of its call."""
+
+
+class ReplayClock:
+    """The recording's time: that of the newest input or answer and the time since then, but never later
+    than `limit`, the time of the next."""
+
+    def __init__(self) -> None:
+        self.limit: float = math.inf
+        self._at = self._latest = 0
+        self._since_s = time.monotonic()
+        self._held = False
+
+    def now(self) -> int:
+        passed_us = 0 if self._held else int((time.monotonic() - self._since_s) * SECOND_US)
+        self._latest = max(self._latest, self._at, int(min(self._at + passed_us, self.limit)))
+        return self._latest
+
+    def set(self, at: int, *, held: bool = False) -> None:
+        """Go on from this time; `held`: stand still there until the next call."""
+        self._at, self._since_s, self._held = at, time.monotonic(), held
+
+    def monotonic_s(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+class ReplayIds:
+    """The recorded ids in their order, then new ones."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._fresh: Ids = RandomIds()
+        self._kept: defaultdict[str, deque[str]] = defaultdict(deque)
+        for record in records:
+            if record["k"] == "id" and record["run"] in {"", CONTAINED, *FOLLOWED}:
+                self._kept[record["of"]].append(record["value"])
+
+    def row_id(self) -> str:
+        return self._fresh.row_id()
+
+    def call_id(self) -> str:
+        return self._kept["call"].popleft() if self._kept["call"] else self._fresh.call_id()
+
+    def gate_id(self) -> str:
+        return self._kept["gate"].popleft() if self._kept["gate"] else self._fresh.gate_id()
+
+    def code(self) -> str:
+        return self._kept["code"].popleft() if self._kept["code"] else self._fresh.code()

@@ -29,7 +29,7 @@ from core.messages import Markdown, Message, Plain, plain
 from core.off_loop import json_off_loop
 from core.ports import OutboxListener, OutboxRow
 from core.store.facets import HeldInput, HeldInputs, SessionChange
-from core.tools.web import WebAnswer, WebRequest
+from core.web import Interceptor, WebAnswer, WebRequest
 
 MAX_AT_ONCE = 32
 AGAIN_S = 5.0
@@ -212,7 +212,7 @@ _SECRET_PREFIX = "whsec_"  # noqa: S105 - what marks a secret written in base64
 class Fetches(Protocol):
     """A client for web requests: `WebClient` of core.tools.web_client."""
 
-    async def fetch(self, request: WebRequest, limit_s: float) -> WebAnswer:
+    async def fetch(self, request: WebRequest, limit_s: float, interceptor: Interceptor) -> WebAnswer:
         """Send the request and return the answer. Raises ToolError."""
         ...
 
@@ -230,8 +230,9 @@ class Target:
 class WebhookSender:
     """A sender of signed requests."""
 
-    def __init__(self, client: Fetches, clock: Clock, ids: Ids) -> None:
+    def __init__(self, client: Fetches, interceptor: Interceptor, clock: Clock, ids: Ids) -> None:
         self._client = client
+        self._interceptor = interceptor
         self._clock = clock
         self._ids = ids
 
@@ -246,7 +247,8 @@ class WebhookSender:
             "webhook-timestamp": at,
             "webhook-signature": f"v1,{signature(target.secret, sent_id, at, body)}",
         }
-        answer = await self._client.fetch(WebRequest("POST", target.url, headers, body), target.timeout_s)
+        request = WebRequest("POST", target.url, headers, body)
+        answer = await self._client.fetch(request, target.timeout_s, self._interceptor)
         if not 200 <= answer.status < 300:
             raise ToolFailed(f"{target.url.host} responded with HTTP {answer.status}.")
         return answer.body

@@ -25,7 +25,7 @@ from core.errors import SignedOut, SignInFailed, ToolError
 from core.lazy_dataclass import dataclass
 from core.model.lenient_json import as_array, as_object, as_text
 from core.safety.network import Exemption, Lookup, NetworkGuard, ServerGuard
-from core.tools.web import Challenge, WebRequest
+from core.web import Challenge, Interceptor, WebRequest
 
 if TYPE_CHECKING:
     from core.tools.web_client import WebClient
@@ -209,11 +209,12 @@ class OAuthClient:
         lookup: Lookup,
         exempt: Sequence[Exemption],
         web: "Callable[[NetworkGuard], WebClient]",
+        interceptor: Interceptor,
         clock: Clock,
     ) -> None:
-        self._lookup = lookup
-        self._exempt = exempt
+        self._lookup, self._exempt = lookup, exempt
         self._web = web
+        self._interceptor = interceptor
         self._clock = clock
 
     def guard(self, server_url: str) -> ServerGuard:
@@ -354,14 +355,14 @@ class OAuthClient:
         headers: Mapping[str, str],
         body: bytes | None = None,
     ) -> tuple[int, Mapping[str, Any]]:
-        url = named(guard, address)
+        asked = WebRequest(method, named(guard, address), headers, body)
         web = await asyncio.to_thread(self._web, guard)
         try:
-            answer = await web.fetch(WebRequest(method, url, headers, body), REQUEST_TIMEOUT_S)
+            answer = await web.fetch(asked, REQUEST_TIMEOUT_S, self._interceptor)
         except ToolError as error:
-            raise SignInFailed(f"{url.host} can't be used: {error}") from error
+            raise SignInFailed(f"{asked.url.host} can't be used: {error}") from error
         if len(answer.body) > DOCUMENT_LIMIT_BYTES:
-            raise SignInFailed(f"{url.host} sent more than {DOCUMENT_LIMIT_BYTES} bytes.")
+            raise SignInFailed(f"{asked.url.host} sent more than {DOCUMENT_LIMIT_BYTES} bytes.")
         try:
             return answer.status, as_object(json.loads(answer.body))
         except (ValueError, RecursionError):

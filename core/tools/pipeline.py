@@ -4,14 +4,13 @@ A refusal at any point is the call's result, in words the model can use. Nothing
 after a person's decision.
 """
 
-import json
 import logging
 import math
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from copy import copy
 from dataclasses import field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from core.clock import Clock
 from core.consent import card_texts
@@ -38,22 +37,26 @@ from core.model.base import CallRequest, ToolSpec
 from core.safety.fencing import ResultLimits, read_arguments
 from core.store.effects import EditRefused
 from core.store.port import RunCheck
-from core.store.rows import CallRow, CallState, NewCall
+from core.store.rows import CallRow, CallState
 from core.tool import Arguments, CallPlan, Effect, ProcessInfo, RunningCall, Subtask, Tool, Workspace
 from core.tools.execution import REASON, Executor, HostExecutor, ToolPause
 from core.tools.prepared import (
+    CallHook,
+    Intents,
     NeedsPerson,
     Prepared,
     PutsQuestion,
     Ready,
     Refused,
     detail_of_call,
+    journalled,
     needs_person,
     ready_or_question,
 )
 from core.tools.registry import ToolRegistry, facts_of
 from core.transcript import ResultStatus, ToolResult
 from core.users import Principal
+from core.web import UNINTERCEPTED, Interceptor
 
 if TYPE_CHECKING:
     from core.tools.sign_in import SignIns
@@ -81,63 +84,6 @@ def outdated(call: CallRow, binding: str) -> str:
     return card_texts.FILE_CHANGED if same_call else card_texts.CALL_CHANGED
 
 
-# A model's calls on their way into the journal: hooks are asked here, once, before all others.
-#
-# Their changes are journalled with the call, so that nothing is lost or asked twice on the way back from a
-# person, or
-# over a restart.
-
-
-@dataclass(frozen=True, slots=True)
-class Intents:
-    """Calls to journal, and the results of those that are refused."""
-
-    calls: Sequence[NewCall]
-    refused: Sequence[ToolResult] = ()
-
-
-class CallHook(Protocol):
-    """A hook that may change or refuse calls before consent."""
-
-    async def judge(
-        self, tool: Tool, arguments: Arguments, principal: Principal, thread_id: str
-    ) -> Mapping[str, Any] | str:
-        """Return the arguments to use from now on, or the reason for a refusal."""
-        ...
-
-
-async def journalled(
-    requests: Sequence[CallRequest],
-    registry: ToolRegistry,
-    hook: CallHook | None,
-    principal: Principal,
-    thread_id: str,
-    loop_round: int,
-    ids: Ids,
-) -> Intents:
-    """Return the intents of a reply's calls. Hooks never see a call that could not run as it is; the model
-    gets its error."""
-    calls: list[NewCall] = []
-    refused: list[ToolResult] = []
-    for request in requests:
-        call_id, arguments = ids.call_id(), request.arguments
-        effect = Effect.NONE
-        try:
-            tool = registry.lookup(request.tool)
-            effect = tool.effect
-            if hook is not None:
-                given = tool.validate(read_arguments(arguments))
-                judged = await hook.judge(tool, given, principal, thread_id)
-                if isinstance(judged, str):
-                    refused.append(ToolResult(call_id, ResultStatus.DENIED, f"Not run: {judged}"))
-                elif judged != given:
-                    arguments = json.dumps(dict(judged), ensure_ascii=False)
-        except (ToolNotFound, InvalidArguments):
-            pass
-        calls.append(NewCall(call_id, request.tool, arguments, effect, loop_round, request.reason))
-    return Intents(tuple(calls), tuple(refused))
-
-
 INTERACTIVE = Interactive()
 _PLAN_CHANGED = "a file it uses changed while it was starting; call it again."
 logger = logging.getLogger(__name__)
@@ -155,6 +101,7 @@ class PipelineSettings:
     tool_timeout_s: float
     result_limits: ResultLimits
     executor: Executor = field(default_factory=HostExecutor)
+    interceptor: Interceptor = UNINTERCEPTED
     workspaces: Callable[[Principal], Workspace] | None = None
 
 
@@ -376,7 +323,15 @@ class CallPipeline:
         settings, tool, workspace = self._settings, ready.tool, self.workspace_of(principal)
         timeout_s = max(0.0, min(ready.timeout_s, remaining_s))
         context = RunningCall(
-            principal, thread_id, call.call_id, workspace, timeout_s, process_started, subtask, show
+            principal,
+            thread_id,
+            call.call_id,
+            workspace,
+            timeout_s,
+            settings.interceptor,
+            process_started,
+            subtask,
+            show,
         )
         return await self._executor.run(
             call.call_id,

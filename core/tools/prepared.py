@@ -1,17 +1,21 @@
 """The next step for a call, after it was judged."""
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from core.consent.facts import Ask, Autonomous, DenyReason, Mode
 from core.errors import InvalidArguments, ToolNotFound
+from core.ids import Ids
 from core.lazy_dataclass import dataclass
 from core.lazy_module import LazyModule
+from core.model.base import CallRequest
 from core.safety.fencing import read_arguments
-from core.store.rows import CallRow
-from core.tool import Arguments, CallPlan, Question, Tool
+from core.store.rows import CallRow, NewCall
+from core.tool import Arguments, CallPlan, Effect, Question, Tool
 from core.tools.registry import ToolRegistry
-from core.transcript import ToolResult
+from core.transcript import ResultStatus, ToolResult
+from core.users import Principal
 
 if TYPE_CHECKING:
     from core.safety import confusables
@@ -169,3 +173,60 @@ def detail_of_call(call: CallRow, registry: ToolRegistry) -> str:
     except InvalidArguments:
         arguments = given
     return _shown(arguments, frozenset() if tool is None else tool.sensitive)
+
+
+# A model's calls on their way into the journal: hooks are asked here, once, before all others.
+#
+# Their changes are journalled with the call, so that nothing is lost or asked twice on the way back from a
+# person, or
+# over a restart.
+
+
+@dataclass(frozen=True, slots=True)
+class Intents:
+    """Calls to journal, and the results of those that are refused."""
+
+    calls: Sequence[NewCall]
+    refused: Sequence[ToolResult] = ()
+
+
+class CallHook(Protocol):
+    """A hook that may change or refuse calls before consent."""
+
+    async def judge(
+        self, tool: Tool, arguments: Arguments, principal: Principal, thread_id: str
+    ) -> Mapping[str, Any] | str:
+        """Return the arguments to use from now on, or the reason for a refusal."""
+        ...
+
+
+async def journalled(
+    requests: Sequence[CallRequest],
+    registry: ToolRegistry,
+    hook: CallHook | None,
+    principal: Principal,
+    thread_id: str,
+    loop_round: int,
+    ids: Ids,
+) -> Intents:
+    """Return the intents of a reply's calls. Hooks never see a call that could not run as it is; the model
+    gets its error."""
+    calls: list[NewCall] = []
+    refused: list[ToolResult] = []
+    for request in requests:
+        call_id, arguments = ids.call_id(), request.arguments
+        effect = Effect.NONE
+        try:
+            tool = registry.lookup(request.tool)
+            effect = tool.effect
+            if hook is not None:
+                given = tool.validate(read_arguments(arguments))
+                judged = await hook.judge(tool, given, principal, thread_id)
+                if isinstance(judged, str):
+                    refused.append(ToolResult(call_id, ResultStatus.DENIED, f"Not run: {judged}"))
+                elif judged != given:
+                    arguments = json.dumps(dict(judged), ensure_ascii=False)
+        except (ToolNotFound, InvalidArguments):
+            pass
+        calls.append(NewCall(call_id, request.tool, arguments, effect, loop_round, request.reason))
+    return Intents(tuple(calls), tuple(refused))

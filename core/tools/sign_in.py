@@ -48,7 +48,7 @@ from core.tools.oauth import (
     single,
 )
 from core.tools.sign_out import Notify, Sealer, SignOuts
-from core.tools.web import challenge_in
+from core.web import challenge_in
 
 LINKS_LAST_S = 86_400
 """How long the link of a notice is good. A gate's link is good as long as the gate is open."""

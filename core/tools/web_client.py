@@ -15,7 +15,7 @@ from yarl import URL
 
 from core.errors import ToolDenied, ToolFailed, ToolTimeout
 from core.safety.network import NetworkGuard
-from core.tools.web import WebAnswer, WebRequest
+from core.web import Interceptor, WebAnswer, WebRequest
 
 MAX_REDIRECTS = 3
 ANSWER_LIMIT_BYTES = 5_000_000
@@ -37,8 +37,9 @@ class WebClient:
         self._guard = guard
         self._tls = tls
 
-    async def fetch(self, request: WebRequest, limit_s: float) -> WebAnswer:
-        """Return the answer, whatever its status, after at most MAX_REDIRECTS redirects.
+    async def fetch(self, request: WebRequest, limit_s: float, interceptor: Interceptor) -> WebAnswer:
+        """Return the answer, whatever its status, after at most MAX_REDIRECTS redirects, or the interceptor's
+        own.
 
         Redirects are followed for requests without personal data; others get the redirect itself. Raises
         ToolDenied for
@@ -46,12 +47,19 @@ class WebClient:
         goes wrong; the
         message says so where a request that changes something may have been taken.
         """
+        found = interceptor.answer(request)
+        if found is not None:
+            return found
+        answer: WebAnswer | None = None
         try:
             async with asyncio.timeout(limit_s):
-                return await self._follow(request)
+                answer = await self._follow(request)
+                return answer
         except TimeoutError:
             text = f"{request.url.host} sent no complete response within {limit_s:g} s."
             raise ToolTimeout(text + _perhaps_taken(request)) from None
+        finally:
+            interceptor.answered(request, answer)
 
     async def _follow(self, request: WebRequest) -> WebAnswer:
         url = request.url

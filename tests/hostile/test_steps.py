@@ -48,6 +48,7 @@ from core.tools.execution import run_call
 from core.tools.mcp.connection import Connection, ServerFailed
 from core.transcript import AssistantSaid, Origin, ToolCalled
 from core.usage import CallKind, Payer, Usage
+from core.web import UNINTERCEPTED
 from tests.clock import ManualClock
 from tests.core.runs.models_bench import unrecorded
 from tests.core.tools.support import Call, place
@@ -341,7 +342,7 @@ async def mcp_server(way: str, mode: str, tmp_path: Path) -> AsyncIterator[Conne
         return
     async with open_web_server() as web:
         web.mode = mode
-        async with HttpConnector(web.url, {}, 30).open() as opened:
+        async with HttpConnector(web.url, {}, 30, UNINTERCEPTED).open() as opened:
             yield opened
 
 

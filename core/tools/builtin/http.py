@@ -22,7 +22,7 @@ from core.lazy_dataclass import dataclass
 from core.safety.network import NetworkGuard
 from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool, Workspace, use_limits
 from core.tools.definition import tool
-from core.tools.web import WebAnswer, WebRequest, web_request
+from core.web import WebAnswer, WebRequest, web_request
 
 if TYPE_CHECKING:
     from core.tools.web_client import WebClient
@@ -267,7 +267,8 @@ def http_tool(guard: NetworkGuard, tls: Callable[[], ssl.SSLContext]) -> Tool:
         if not clients:
             clients.append(await asyncio.to_thread(web_client, guard, tls))
         sent = request.with_idempotency_key(call.idempotency_key)
-        answer = await clients[0].fetch(sent, call.deadline_s * OWN_SHARE_OF_DEADLINE)
+        limit_s = call.deadline_s * OWN_SHARE_OF_DEADLINE
+        answer = await clients[0].fetch(sent, limit_s, call.interceptor)
         return await asyncio.to_thread(_told, answer)
 
     return http

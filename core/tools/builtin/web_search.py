@@ -15,7 +15,7 @@ from core.safety.network import NetworkGuard
 from core.tool import CallContext, Data, Effect, Requirement, Tool, use_limits
 from core.tools.builtin.http import OWN_SHARE_OF_DEADLINE, web_client
 from core.tools.definition import tool
-from core.tools.web import WebAnswer, WebRequest
+from core.web import WebAnswer, WebRequest
 
 if TYPE_CHECKING:
     from core.tools.web_client import WebClient
@@ -66,7 +66,8 @@ def web_search_tool(engine: SearchEngine, guard: NetworkGuard, tls: Callable[[],
         if newer_than is not None:
             asked["time_range"] = newer_than
         request = WebRequest("GET", address.with_query(asked), {"Accept": "application/json"})
-        answer = await clients[0].fetch(request, call.deadline_s * OWN_SHARE_OF_DEADLINE)
+        limit_s = call.deadline_s * OWN_SHARE_OF_DEADLINE
+        answer = await clients[0].fetch(request, limit_s, call.interceptor)
         return await asyncio.to_thread(_told, answer, query, engine.results)
 
     return web_search

@@ -36,6 +36,7 @@ from core.tools.mcp.connection import (
     SignInNeeded,
 )
 from core.tools.processes import end_marked
+from core.web import Interceptor
 
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 300.0
@@ -291,8 +292,10 @@ class McpServer:
 class McpServers:
     """All servers; one cannot block another. Servers come and go while it runs."""
 
-    def __init__(self, offers: Callable[[str, Sequence[Tool]], None]) -> None:
-        """Initialize. `offers`: takes the tools of a server that leaves off the list."""
+    def __init__(self, offers: Callable[[str, Sequence[Tool]], None], interceptor: Interceptor) -> None:
+        """Initialize. `offers`: takes the tools of a server that leaves off the list. `interceptor`: for
+        what is sent to servers by HTTP."""
+        self.interceptor = interceptor
         self._offers = offers
         self._servers: dict[str, McpServer] = {}
         self._marks: set[str] = set()

@@ -6,10 +6,12 @@ import gc
 import hashlib
 import json
 import sqlite3
+import ssl
 import stat
 import sys
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +20,29 @@ import pytest_asyncio
 
 from bot.app import Seams
 from bot.config.load import Loaded, load
-from bot.recordings.log import FILE_NAME, MARK
+from bot.mcp.http import HttpConnector
+from bot.recordings.log import FILE_NAME, MARK, read_recording
 from bot.recordings.recorder import recording
-from bot.recordings.replayer import replay
+from bot.recordings.replayer import ReplayWeb, replay
 from bot.recordings.script import Script
 from bot.runtime import StartError
+from core.clock import SystemClock
+from core.errors import SignInFailed, ToolDenied
+from core.safety.fencing import ResultLimits, unfence
+from core.safety.network import Exemption, NetworkGuard, SystemLookup
+from core.tools.builtin.http import http_tool, web_client
+from core.tools.execution import run_call
+from core.tools.mcp.connection import ServerFailed
+from core.tools.oauth import OAuthClient
+from core.web import Challenge, WebAnswer, WebRequest
 from tests.bot.cli.in_process import command
 from tests.bot.web.api_client import client
+from tests.core.tools.support import Call
 from tests.core.tools.website import Website
 from tests.harness.process import hubbub
 from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Card, Hub, open_hub
 from tests.scenarios.test_mcp import becomes, section
+from tests.simulators.mcp.web import open_web_server
 from tests.simulators.model import HttpError
 from tests.simulators.model.replies import ToolCall, text, tools
 
@@ -286,6 +300,67 @@ async def test_a_replay_asks_and_answers_the_same_and_touches_nothing(place: Pla
     assert [text for (text,) in answers if text] == ends
     assert len(ends) >= 20
     assert routines == (0,)
+
+
+async def test_a_tool_gets_the_recorded_answer_without_a_connection(place: Place) -> None:
+    posted = next(one for one in place.records("call") if one["tool"] == "http")
+    (outcome,) = (one["text"] for one in place.records("outcome") if one["call"] == posted["n"])
+    script = Script(read_recording(place.recording), 15)
+    guard = NetworkGuard(SystemLookup(), [Exemption.parse(f"127.0.0.1:{place.site.port}")])
+    http = http_tool(guard, ssl.create_default_context)
+    call = Call(interceptor=ReplayWeb(script))
+    for arguments, told in (
+        (posted["arguments"], unfence(outcome)),
+        (posted["arguments"], "the recording has no answer of"),
+    ):
+        limits = ResultLimits()
+        result = await run_call("c1", http, arguments, call, SystemClock(), limits)
+        assert told in unfence(result.text)
+    assert (script.difference or "").startswith(
+        "a web request that the recording doesn't have: POST http://127"
+    )
+    assert len(place.site.seen) == 1
+
+
+@dataclass(slots=True)
+class Remembers:
+    """Hears exchanges; `offline`: answers from them in their order, and lets nothing be sent."""
+
+    heard: list[tuple[str, WebAnswer | None]] = field(default_factory=list)
+    offline: bool = False
+
+    def answer(self, request: WebRequest) -> WebAnswer | None:
+        if not self.offline:
+            return None
+        known = [place for place, (method, _) in enumerate(self.heard) if method == request.method]
+        answer = self.heard.pop(known[0])[1] if known else None
+        if answer is None:
+            raise ToolDenied("nothing is sent")
+        return answer
+
+    def answered(self, request: WebRequest, answer: WebAnswer | None) -> None:
+        assert not self.offline
+        self.heard.append((request.method, answer))
+
+
+async def test_servers_of_tools_are_reached_by_the_interceptor_alone() -> None:
+    async def used(url: str) -> str:
+        async with HttpConnector(url, {}, 10, interceptor).open() as server:
+            listed = await server.tools()
+            return str([tool.name for tool in listed])
+
+    interceptor = Remembers()
+    async with open_web_server() as server:
+        listed = await used(server.url)
+    interceptor.offline = True
+    assert "note" in listed
+    assert await used(server.url) == listed
+    with pytest.raises(ServerFailed):
+        await used(server.url)
+    web, clock = partial(web_client, tls=ssl.create_default_context), SystemClock()
+    oauth = OAuthClient(SystemLookup(), [], web, interceptor, clock)
+    with pytest.raises(SignInFailed, match="nothing is sent"):
+        await oauth.discover("https://tools.example/mcp", Challenge(), ())
 
 
 async def test_nothing_secret_is_recorded(place: Place) -> None:

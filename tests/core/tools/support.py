@@ -8,6 +8,7 @@ from typing import Any
 from core.tool import ProcessInfo, Tool, Workspace
 from core.tools.builtin.shell import Commands
 from core.users import Principal, Role
+from core.web import UNINTERCEPTED, Interceptor
 
 OWNER = Principal("u1", Role.OWNER, "Olivia")
 
@@ -29,6 +30,7 @@ class Call:
     idempotency_key: str = "call-1"
     workspace: Workspace = NOWHERE
     deadline_s: float = 20.0
+    interceptor: Interceptor = UNINTERCEPTED
     processes: list[ProcessInfo] = field(default_factory=list)
     commands: Commands | None = None
     shown: bytes = b""

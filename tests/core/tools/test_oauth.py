@@ -6,7 +6,7 @@ from yarl import URL
 from core.errors import SignInFailed, ToolDenied
 from core.safety.network import ServerGuard
 from core.tools.oauth import Tokens, named, query_of
-from core.tools.web import Challenge, challenge_in
+from core.web import Challenge, challenge_in
 
 HTTPS, NEAR = "https://tools.example/mcp", "http://127.0.0.1:9000/mcp"
 

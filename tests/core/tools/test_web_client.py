@@ -15,8 +15,8 @@ from aiohttp import web
 from core.errors import ToolDenied, ToolFailed, ToolTimeout
 from core.safety.network import Exemption, NetworkGuard
 from core.tools import web_client as hub_client
-from core.tools.web import WebAnswer, web_request
 from core.tools.web_client import WebClient
+from core.web import UNINTERCEPTED, WebAnswer, web_request
 from tests.core.model.test_http import self_signed
 from tests.core.tools.website import SITE, Website
 
@@ -41,7 +41,7 @@ async def fetch(
     tls: ssl.SSLContext = TLS,
 ) -> WebAnswer:
     request = web_request(method, guard.web_address(url), headers or {}, body)
-    return await WebClient(guard, tls).fetch(request, limit_s)
+    return await WebClient(guard, tls).fetch(request, limit_s, UNINTERCEPTED)
 
 
 async def to_this_machine(host: str, port: int) -> Sequence[str]:
@@ -98,7 +98,9 @@ async def test_nothing_is_kept_between_requests(site: Website) -> None:
     guard = site.guard()
     client = WebClient(guard, TLS)
     for _ in range(3):
-        await client.fetch(web_request("GET", guard.web_address(site.url()), {}, None), LIMIT_S)
+        await client.fetch(
+            web_request("GET", guard.web_address(site.url()), {}, None), LIMIT_S, UNINTERCEPTED
+        )
     assert [seen.headers.get("Cookie") for seen in site.seen] == [None] * 3
     assert [seen.headers["Connection"] for seen in site.seen] == ["close"] * 3
 
@@ -425,7 +427,7 @@ async def test_many_requests_side_by_side_each_get_their_own_answer(site: Websit
 
     async def one(number: int) -> bytes:
         request = web_request("GET", guard.web_address(site.url(f"/{number}")), {}, None)
-        return (await client.fetch(request, LIMIT_S)).body
+        return (await client.fetch(request, LIMIT_S, UNINTERCEPTED)).body
 
     answers = await asyncio.gather(*(one(number) for number in range(100)))
     assert answers == [f"hello from /{number}".encode() for number in range(100)]

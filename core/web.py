@@ -1,8 +1,11 @@
 """A request to the web and its answer, as values; and which parts of a request may be a secret."""
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from typing import Any, Protocol, cast
+from urllib.parse import parse_qsl
 
 from yarl import URL
 
@@ -13,6 +16,9 @@ BODY_LIMIT_BYTES = 1_000_000
 IDEMPOTENCY_HEADER = "Idempotency-Key"
 """Header of every request that may change something; its value is the call's idempotency key."""
 
+SHORTEST_SECRET = 8
+_NAME_CHARS = 100
+"""A form begins with the name of a field."""
 _HARMLESS_HEADERS = frozenset(
     {"accept", "accept-language", "cache-control", "pragma", "range", "user-agent"}
     | {"if-none-match", "if-modified-since"}
@@ -81,6 +87,64 @@ class WebAnswer:
     reason: str
     headers: Mapping[str, str]
     body: bytes
+
+
+def secrets_in(headers: Mapping[str, str], url: URL, body: bytes) -> Sequence[str]:
+    """Return what a request or answer names like a secret: in its headers, its address, and its body if that
+    is a form or JSON. Shorter values than SHORTEST_SECRET are left out."""
+    found = [value.rpartition(" ")[2] for name, value in headers.items() if _names_secret(name)]
+    found += [value for name, value in url.query.items() if _names_secret(name)]
+    found += [url.password or ""]
+    try:
+        found += _secrets_in_json(json.loads(body))
+    except (ValueError, RecursionError):
+        text = body.decode("latin-1")
+        form = parse_qsl(text) if "=" in text[:_NAME_CHARS] else ()
+        found += [value for name, value in form if _names_secret(name)]
+    return [value for value in found if len(value) >= SHORTEST_SECRET]
+
+
+def _secrets_in_json(value: Any) -> Iterator[str]:
+    match value:
+        case dict():
+            for name, inner in cast("dict[str, Any]", value).items():
+                if isinstance(inner, str) and _names_secret(name):
+                    yield inner
+                else:
+                    yield from _secrets_in_json(inner)
+        case list():
+            for inner in cast("list[Any]", value):
+                yield from _secrets_in_json(inner)
+        case _:
+            pass
+
+
+class Interceptor(Protocol):
+    """What every HTTP request of a run's tools passes before it is sent: there is no way around it.
+
+    Called on the loop only."""
+
+    def answer(self, request: WebRequest) -> WebAnswer | None:
+        """Return the answer to give instead of sending the request; None: it is sent. Raises ToolError: it
+        is not sent, and has no answer."""
+        ...
+
+    def answered(self, request: WebRequest, answer: WebAnswer | None) -> None:
+        """Hear the answer to a request that was sent; None: there was none, or not all of it."""
+        ...
+
+
+class Unintercepted:
+    """An Interceptor that lets every request be sent."""
+
+    def answer(self, request: WebRequest) -> WebAnswer | None:
+        del request
+
+    def answered(self, request: WebRequest, answer: WebAnswer | None) -> None:
+        pass
+
+
+UNINTERCEPTED = Unintercepted()
 
 
 def web_request(method: str, url: URL, headers: Mapping[str, str], body: bytes | None) -> WebRequest:
