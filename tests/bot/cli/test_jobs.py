@@ -38,10 +38,17 @@ async def page(house: Hub, *words: str) -> Any:
     return json.loads(out)
 
 
-async def modules_of(directory: Path, *words: str) -> str:
-    """Return what Python says of the modules that a command loads, in an interpreter of its own."""
+LOADED = (
+    "import sys; from bot.cli import commands\n"
+    "try: commands.app()\n"
+    "finally: print(*sys.modules, file=sys.stderr)\n"
+)
+
+
+async def modules_of(directory: Path, *words: str) -> list[str]:
+    """Return the modules that a command loads, in an interpreter of its own."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-X", "importtime", "-m", "bot", *words),
+        *(sys.executable, "-c", LOADED, *words),
         cwd=directory,
         env={"PATH": os.defpath, "PYTHONPATH": str(ROOT)},
         stdout=asyncio.subprocess.DEVNULL,
@@ -49,7 +56,7 @@ async def modules_of(directory: Path, *words: str) -> str:
     )
     _, told = await process.communicate()
     assert process.returncode == 0
-    return told.decode()
+    return told.decode().split()
 
 
 async def test_a_job_of_a_person_who_never_wrote_is_told_of_in_their_notices(house: Hub) -> None:
