@@ -12,10 +12,8 @@ import time
 from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-
-import aiohttp
 
 from bot.config.schema import Config, Model, secret_values
 from bot.config.sections import (
@@ -30,6 +28,12 @@ from bot.ops.logs import Redactor
 from bot.runtime import Certificates
 from channels.telegram.privacy import GroupRights, hints
 from core.lazy_dataclass import dataclass
+from core.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    import aiohttp
+else:
+    aiohttp = LazyModule("aiohttp")  # 8 MB, which a hub without a platform needs for a trial only
 
 # What `hubbub doctor` says about one thing it looked at.
 
@@ -218,7 +222,7 @@ class _Unreached(Exception):
 class Probes:
     """Asks over one session."""
 
-    def __init__(self, http: aiohttp.ClientSession, certificates: Certificates) -> None:
+    def __init__(self, http: "aiohttp.ClientSession", certificates: Certificates) -> None:
         self._http = http
         self._certificates = certificates
 
@@ -374,7 +378,7 @@ async def local_models(servers: Sequence[ProviderSetup]) -> Mapping[str, Sequenc
     return {one.name: models for one, models in zip(servers, answers, strict=True) if models}
 
 
-async def _listed(http: aiohttp.ClientSession, base_url: str) -> Sequence[str]:
+async def _listed(http: "aiohttp.ClientSession", base_url: str) -> Sequence[str]:
     if urlsplit(base_url).hostname != "127.0.0.1":
         return ()
     try:

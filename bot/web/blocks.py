@@ -25,7 +25,7 @@ _STYLES: dict[blocks.Mark, Style] = {
 class Page(BaseModel):
     """Base of the API's answers: frozen, with declared fields only."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 _OLD_NAMES = frozenset({"prompt_id", "prompt_kind"})

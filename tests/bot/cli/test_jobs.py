@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from tests.bot.web.api_client import client
 from tests.harness.telegram_hub import OWNER, Hub, open_hub
 from tests.scenarios.test_jobs import becomes
 from tests.simulators.model import Hold, HttpError, ToolCall, text, tools
+from tests.tree import ROOT
 
 
 @pytest_asyncio.fixture
@@ -33,6 +36,27 @@ async def page(house: Hub, *words: str) -> Any:
     code, out = await said(house, *words, "--json")
     assert code == 0, out
     return json.loads(out)
+
+
+LOADED = (
+    "import sys; from bot.cli import commands\n"
+    "try: commands.app()\n"
+    "finally: print(*sys.modules, file=sys.stderr)\n"
+)
+
+
+async def modules_of(directory: Path, *words: str) -> list[str]:
+    """Return the modules that a command loads, in an interpreter of its own."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", LOADED, *words),
+        cwd=directory,
+        env={"PATH": os.defpath, "PYTHONPATH": str(ROOT)},
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, told = await process.communicate()
+    assert process.returncode == 0
+    return told.decode().split()
 
 
 async def test_a_job_of_a_person_who_never_wrote_is_told_of_in_their_notices(house: Hub) -> None:
@@ -79,6 +103,8 @@ async def test_jobs_are_started_looked_at_told_cancelled_and_restarted(house: Hu
         events = await page(house, "jobs", "events", again["short_id"])
         rest = await page(house, "jobs", "events", again["short_id"], "--after", str(events[1]["seq"]))
         assert rest == events[2:]
+        loaded = await modules_of(house.directory, "jobs", "show", named)
+        assert ("bot.cli.job_actions" in loaded, "bot.web" in loaded) == (True, False)
         member = await api.member("bob")
         others, none = [await member.refusal("GET", f"/api/jobs/{one}") for one in (named, "none")]
         assert others == none == (404, "not_found", None)

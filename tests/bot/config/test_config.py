@@ -162,3 +162,19 @@ def test_text_that_only_looks_like_a_reference_is_text(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_a_bad_override_is_named_by_its_variable(tmp_path: Path, name: str, raw: str, line: str) -> None:
     assert problems(tmp_path, WHOLE, **{name: raw}) == [f"{name}: {line}"]
+
+
+@pytest.mark.parametrize(
+    "lines, free",
+    [
+        ("provider = 'openai'", False),
+        ("provider = 'openai'\ninput_usd_per_million = 0", True),
+        ("provider = 'openai'\noutput_usd_per_million = 2", False),
+        ("provider = 'demo'", True),
+    ],
+)
+def test_a_price_of_zero_is_a_price(tmp_path: Path, lines: str, free: bool) -> None:
+    path = tmp_path / "hubbub.toml"
+    path.write_text(f"[[models]]\nmodel = 'm'\napi_key = 'k'\n{lines}\n")
+    (model,) = load(path).config.models
+    assert model.free is free
