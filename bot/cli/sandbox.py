@@ -32,7 +32,7 @@ from bot.jobs.worker_image import (
 from core.job import WORKER
 from core.lazy_dataclass import dataclass
 from core.sandbox.disk import keeper_of
-from core.sandbox.policy import ContainerPolicy, RootRefused, container_user
+from core.sandbox.policy import MB, ContainerPolicy, RootRefused, container_user
 
 CHECKED = "hubbub.check"
 """The label of a container that is only made to be checked."""
@@ -116,11 +116,12 @@ async def _checked(loaded: Loaded) -> SandboxView:
             return SandboxView(None, section.image, {}, problem=str(error))
         policy = ContainerPolicy(
             section.image, user, section.memory_mb, Path(directory), egress=section.egress
-        )
+        ).within(section.disk_mb * MB)
         rows = dict(policy.rows())
         whose = "each container has its own" if os.geteuid() == 0 else "the hub's own"
         rows["user"] += f"; {whose}"
-        rows["disk"] = f"{section.disk_mb:,} MB, {keeper_of(loaded.config.hub.data_dir)}"
+        keeper = keeper_of(loaded.config.hub.data_dir)
+        rows["disk"] = f"{section.disk_mb:,} MB, {keeper}; files in memory count"
         view = SandboxView(None, section.image, rows)
         async with DockerEngine(loaded.environment) as engine:
             return await _tried(

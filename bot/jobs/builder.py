@@ -26,7 +26,7 @@ from core.tools.pipeline import CallPipeline
 from core.usage import MICRO_USD
 
 if TYPE_CHECKING:
-    from bot.jobs import command_containers, containers, docker_engine, job_socket
+    from bot.jobs import command_containers, containers, docker_engine, job_socket, upkeep
     from core import routine_json, timezones
     from core.jobs import notices, registry, scheduler, worker
     from core.model import plan_reply
@@ -40,6 +40,7 @@ else:
     orchestrator = LazyModule("core.sandbox.orchestrator")
     routine_json = LazyModule("core.routine_json")
     timezones = LazyModule("core.timezones")
+    upkeep = LazyModule("bot.jobs.upkeep")
     registry = LazyModule("core.jobs.registry")
     scheduler = LazyModule("core.jobs.scheduler")
     worker = LazyModule("core.jobs.worker")
@@ -163,7 +164,7 @@ def build_jobs(
             docker = docker_engine.DockerEngine(dependencies.loaded.environment)
             manager = containers.ContainerJobManager(
                 docker,
-                containers.settings_of(dependencies.loaded, pipeline.workspace),
+                upkeep.settings_of(dependencies.loaded, pipeline.workspace),
                 store.containers,
                 store.jobs,
                 orchestrator.SessionServices(

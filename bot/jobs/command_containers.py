@@ -6,11 +6,12 @@ import contextlib
 import logging
 import os
 import uuid
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Coroutine, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from bot.jobs.docker_engine import Attached, DockerEngine, DockerRefused, DockerUnreachable, PolicyViolated
+from bot.jobs.upkeep import taken_bytes
 from bot.jobs.worker_image import ImageRefused, require_image
 from core.cancellation import finish
 from core.clock import Clock
@@ -33,12 +34,14 @@ START_LABEL = "hubbub.start"
 DOCKER_HOST = "docker:"
 """Before the id of a container, where a record of a process names its host."""
 _BOOT = """import os, sys
+told = os.dup(2)
 os.dup2(1, 2)
 sys.path.append('/opt/hubbub')
 from core.tools.leader import main
-main()
+main(told)
 """
-"""Has its errors take the way of its output: Docker keeps no order between two streams."""
+"""Has its errors take the way of its output: Docker keeps no order between two streams. What was the way of
+errors is the leader's alone: it tells there how its programs ended."""
 LEADER = ("python3", "-I", "-S", "-B", "-X", "utf8", "-c", _BOOT)
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -197,20 +200,21 @@ class CommandContainers:
     async def _carried_out(
         self, message: bytes, waiting: _Waiting, files: Path, output: HeadAndTail, limit_s: float
     ) -> int:
-        outgrown = asyncio.Event()
+        outgrown, told = asyncio.Event(), bytearray()
         watching = asyncio.create_task(
             self._watch_disk(waiting, files, outgrown), name="the disk of a command"
         )
         try:
             async with asyncio.timeout(limit_s):
                 await waiting.streams.say(message)
-                await waiting.streams.printed(output.add)
+                await waiting.streams.printed(output.add, told.extend)
             if outgrown.is_set():
                 limit = f"{self._terms.disk_mb:,} MB"
-                said = f"Stopped: the workspace takes more than {limit} of disk; delete files."
+                said = f"Stopped: the workspace and {TEMPORARY} take more than {limit} of disk; delete files."
                 raise ToolFailed(f"{said} Output so far:\n{output.text()}")
-            code = await self._engine.exit_code(waiting.container_id)
-            state = await self._engine.state(waiting.container_id) if code == KILLED else None
+            if told and told[-1] != KILLED:
+                return told[-1]
+            return await self._code_of_killed(waiting.container_id, told, output)
         except TimeoutError:
             await self._end(waiting)
             raise ToolTimeout(f"Stopped after {limit_s:g} s. Output so far:\n{output.text()}") from None
@@ -218,17 +222,28 @@ class CommandContainers:
             raise OutcomeUnknown(f"Docker went away. Output so far:\n{output.text()}") from error
         finally:
             watching.cancel()
+
+    async def _code_of_killed(self, container_id: str, told: Sequence[int], output: HeadAndTail) -> int:
+        """Return the exit code that the leader told, of a program that was killed. A container ends with the
+        same code if it is killed itself: then the leader told nothing, and nobody knows how far its programs
+        came. Raises OutcomeUnknown, DockerUnreachable."""
+        with contextlib.suppress(DockerRefused):  # someone has removed it
+            await self._engine.exit_code(container_id)  # only then Docker knows of memory
+        state = await self._engine.state(container_id)
         if state is not None and state.out_of_memory:
             limit = f"{self._terms.memory_mb:,} MB"
             raise OutcomeUnknown(f"Ended: out of memory, of {limit}. Output so far:\n{output.text()}")
-        return code
+        if not told:
+            raise OutcomeUnknown(f"Its container was ended from outside. Output so far:\n{output.text()}")
+        return told[-1]
 
     async def _watch_disk(self, waiting: _Waiting, files: Path, outgrown: asyncio.Event) -> None:
-        """End the container once the files take more than they may."""
+        """End the container once its files take more than they may."""
         while not outgrown.is_set():
             await asyncio.sleep(DISK_EVERY_S)
-            if await asyncio.to_thread(used_bytes, files) > self._terms.disk_mb * MB:
-                outgrown.set()
+            with contextlib.suppress(DockerUnreachable, DockerRefused):
+                if await taken_bytes(self._engine, waiting.container_id, files) > self._terms.disk_mb * MB:
+                    outgrown.set()
         with contextlib.suppress(DockerUnreachable, DockerRefused):
             await self._engine.remove(waiting.container_id)
 
@@ -256,11 +271,9 @@ class CommandContainers:
         terms, files = self._terms, workspace.root
         await require_image(self._engine, terms.image, WORKER)
         user = ContainerUser(*(workspace.owner or (os.geteuid(), os.getegid())))
-        temporary_mb = min(512, terms.memory_mb // 2)
-        policy = ContainerPolicy(
-            terms.image, user, terms.memory_mb, files, temporary_mb=temporary_mb, place=str(files)
-        )
-        container_id = await self._engine.create(policy, LEADER, self._labels)
+        policy = ContainerPolicy(terms.image, user, terms.memory_mb, files, place=str(files))
+        left_bytes = terms.disk_mb * MB - await asyncio.to_thread(used_bytes, files)
+        container_id = await self._engine.create(policy.within(left_bytes), LEADER, self._labels)
         try:
             streams = await self._engine.start_attached(container_id)
         except BaseException:

@@ -12,7 +12,6 @@ import secrets
 from collections.abc import Sequence
 from pathlib import Path
 
-from bot.config.load import Loaded
 from bot.jobs.docker_engine import (
     ContainerState,
     DockerEngine,
@@ -21,9 +20,15 @@ from bot.jobs.docker_engine import (
     PolicyViolated,
 )
 from bot.jobs.job_socket import EgressBroker, EgressTerms, serving
-from bot.jobs.upkeep import KILLED, ContainerRecord, ContainerUpkeep, reason_of_end
+from bot.jobs.upkeep import (
+    KILLED,
+    ContainerRecord,
+    ContainerUpkeep,
+    reason_of_end,
+    taken_bytes,
+    unknown_in,
+)
 from bot.jobs.worker_image import command_of, require_image
-from bot.tools import places_of
 from core.clock import SECOND_US, Clock
 from core.errors import HubError, ModelError, StaleTurn, StoreError
 from core.events import NO_MODELS, ModelTrace
@@ -38,7 +43,6 @@ from core.runs.lazy_engine import RunSignals
 from core.runs.registry import Run, RunRegistry
 from core.runs.unattended import partial_result
 from core.runs.unseen_models import UnseenModels
-from core.safety.paths import guard_of
 from core.sandbox.disk import DiskLimit, quota_problem, remove_tree, used_bytes
 from core.sandbox.orchestrator import JobSession, SessionServices, hash_of
 from core.sandbox.policy import (
@@ -69,7 +73,6 @@ from core.store.container_port import (
 from core.store.job_port import JobEnd, JobEnded, Jobs, StartedJob, task_of
 from core.store.units import committed, patiently
 from core.timezones import TimeZones
-from core.tool import Workspace
 from core.usage import CallKind, Payer
 
 logger = logging.getLogger(__name__)
@@ -88,21 +91,6 @@ NO_SPACE = "The disk of the hub has less than twice [sandbox] disk_mb free; no c
 
 class ContainerFailed(HubError):
     """Error for a job whose container can't be made, or did not last; the text says why."""
-
-
-def settings_of(loaded: Loaded, workspace: Workspace) -> ContainerSettings:
-    """Return the configured limits of containers."""
-    sandbox = loaded.config.sandbox
-    return ContainerSettings(
-        sandbox.enabled,
-        sandbox.image,
-        sandbox.memory_mb,
-        sandbox.disk_mb,
-        places_of(loaded),
-        guard_of(workspace),
-        sandbox.egress,
-        sandbox.images,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +253,6 @@ class ContainerJobManager:
             self._settings.memory_mb,
             place / "project",
             place / "socket",
-            temporary_mb=min(512, self._settings.memory_mb // 2),
             egress=self._settings.egress,
         )
         limits = (policy.image, policy.memory_mb, self._settings.disk_mb, policy.cpus, policy.pids)
@@ -297,12 +284,13 @@ class ContainerJobManager:
             if (state is not None and state.running) or over.is_set():
                 continue
             if work.session.begun or starts >= STARTS:
-                raise ContainerFailed(await self._why(container_id, state))
+                why = await self._why(container_id, state)
+                raise ContainerFailed(f"{why} {unknown_in(work.session.journal)}".strip())
             starts += 1
             container_id = await self._made(work)
 
     async def _require_room(self, work: _Work, container_id: str) -> None:
-        used = await asyncio.to_thread(used_bytes, work.copy)
+        used = await taken_bytes(self.engine, container_id, work.copy)
         work.record.look(self.engine, container_id, used)
         if used > self._disk.limit_bytes:
             with contextlib.suppress(DockerRefused):
@@ -355,8 +343,9 @@ class ContainerJobManager:
         await asyncio.to_thread(
             copy_project, source, work.copy, work.base, self._disk, settings.guard, work.owner
         )
-        labels = {**self._labels, JOB_LABEL: job_id}
-        container_id = await self.engine.create(work.policy, command_of(work.job.row.mode), labels)
+        left_bytes = self._disk.limit_bytes - await asyncio.to_thread(used_bytes, work.copy)
+        policy, labels = work.policy.within(left_bytes), {**self._labels, JOB_LABEL: job_id}
+        container_id = await self.engine.create(policy, command_of(work.job.row.mode), labels)
         token = secrets.token_hex(32)
         await patiently(lambda: self._containers.arm_container(job_id, hash_of(token)), self._clock)
         work.session.armed(hash_of(token))

@@ -29,13 +29,14 @@ ANSWER_LIMIT_S = 30
 """How long one answer of the daemon may take."""
 READ_BYTES = 64 * 1024
 STREAMS = ("stdin", "stdout", "stderr", "stream")
+STDERR = 2
 FRAME_BYTES = 8
 """Length of the header before each piece of output: the stream, three zeros, the piece's length."""
 SECCOMP = "name=seccomp,profile=default"
 NANO = 1_000_000_000
-DAEMON_DECIDES = frozenset({"ConsoleSize", "Runtime", "ShmSize"})
-"""The only settings that may be anything: the size of a terminal that does not exist, the daemon's own
-runtime, and the size of shared memory, which counts as the container's memory."""
+DAEMON_DECIDES = frozenset({"ConsoleSize", "Runtime"})
+"""The only settings that may be anything: the size of a terminal that does not exist, and the daemon's own
+runtime."""
 MASKED = frozenset({"/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/timer_list", "/sys/firmware"})
 READ_ONLY = frozenset({"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"})
 AT_LEAST = {"MaskedPaths": MASKED, "ReadonlyPaths": READ_ONLY}
@@ -83,6 +84,7 @@ def host_config(policy: ContainerPolicy) -> dict[str, Json]:
         "LogConfig": {"Type": "json-file", "Config": {"max-file": "1", "max-size": f"{LOG_MB}m"}},
         "Memory": policy.memory_mb * MB,
         "MemorySwap": policy.memory_mb * MB,
+        "ShmSize": policy.shared_mb * MB,
         "Mounts": [_bound(mount) for mount in mounts(policy)],
         "NanoCpus": policy.cpus * NANO,
         "NetworkMode": "none",
@@ -198,12 +200,15 @@ class Daemon:
 
 @dataclass(frozen=True, slots=True)
 class ContainerState:
-    """What a container does. `created`: it never ran. `out_of_memory`: something in it was killed for it."""
+    """What a container does. `created`: it never ran. `out_of_memory`: something in it was killed for it.
+    `pid`: its first process; `in_memory_bytes`: what its files in memory may take."""
 
     running: bool
     created: bool
     exit_code: int
     out_of_memory: bool
+    pid: int
+    in_memory_bytes: int
 
 
 class Attached:
@@ -218,17 +223,18 @@ class Attached:
         """Write to its standard input. Raises OSError if it is gone."""
         await asyncio.get_running_loop().sock_sendall(self._connected, said)
 
-    async def printed(self, take: Callable[[bytes], None]) -> None:
-        """Hand over what it prints, stdout and stderr together, until it ends. Raises OSError."""
-        loop, rest, left = asyncio.get_running_loop(), b"", 0
+    async def printed(self, take: Callable[[bytes], None], take_errors: Callable[[bytes], None]) -> None:
+        """Hand over what it writes to stdout and to stderr, until it ends. Raises OSError."""
+        loop, rest, left, to = asyncio.get_running_loop(), b"", 0, take
         while piece := await loop.sock_recv(self._connected, READ_BYTES):
             rest += piece
             while rest:
                 if not left and len(rest) < FRAME_BYTES:
                     break
                 if not left:
+                    to = take_errors if rest[0] == STDERR else take
                     left, rest = int.from_bytes(rest[4:FRAME_BYTES], "big"), rest[FRAME_BYTES:]
-                take(rest[:left])
+                to(rest[:left])
                 left, rest = max(left - len(rest), 0), rest[left:]
 
     def close(self) -> None:
@@ -327,14 +333,17 @@ class DockerEngine(AbstractAsyncContextManager["DockerEngine"]):
 
         def told(client: docker.APIClient) -> ContainerState | None:
             try:
-                said = client.inspect_container(container_id)["State"]
+                whole = client.inspect_container(container_id)
             except NotFound:
                 return None
+            said, host = whole["State"], whole["HostConfig"]
             return ContainerState(
                 said["Status"] in {"running", "paused"},
                 said["Status"] == "created",
                 int(said["ExitCode"]),
                 bool(said["OOMKilled"]),
+                int(said["Pid"]),
+                int(host["ShmSize"]) + int(str(host["Tmpfs"][TEMPORARY]).rpartition("=")[2]),
             )
 
         return await self._ask(told)

@@ -5,19 +5,22 @@ import asyncio
 import contextlib
 import logging
 import signal
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from bot.config.load import Loaded
 from bot.jobs.docker_engine import ContainerState, DockerEngine, DockerRefused, DockerUnreachable
 from bot.jobs.job_socket import MAX_LOGGED, EgressBroker
+from bot.tools import places_of
 from core.clock import SECOND_US, Clock
 from core.errors import StoreError, StoreUnavailable
 from core.job import JobState
 from core.ports import OutboxListener
-from core.safety.paths import PathGuard
-from core.sandbox.disk import remove_tree
-from core.sandbox.policy import HUB_LABEL, JOB_LABEL, ContainerPlaces
+from core.safety.paths import PathGuard, guard_of
+from core.sandbox.disk import remove_tree, used_bytes, used_in_memory
+from core.sandbox.policy import HUB_LABEL, JOB_LABEL, ContainerPlaces, ContainerSettings
 from core.sandbox.project import ChangesRefused, changes_from_json, take_over
 from core.store.container_port import (
     AcceptedChanges,
@@ -26,6 +29,8 @@ from core.store.container_port import (
     EgressUse,
     UseSample,
 )
+from core.tool import Workspace
+from core.transcript import Said, ToolCalled, ToolResult
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +46,21 @@ STOPPED = (
 WORKED_ON = frozenset({JobState.PENDING, JobState.IN_PROGRESS, JobState.STUCK, JobState.COMPLETED})
 
 
+def settings_of(loaded: Loaded, workspace: Workspace) -> ContainerSettings:
+    """Return the configured limits of containers."""
+    sandbox = loaded.config.sandbox
+    return ContainerSettings(
+        sandbox.enabled,
+        sandbox.image,
+        sandbox.memory_mb,
+        sandbox.disk_mb,
+        places_of(loaded),
+        guard_of(workspace),
+        sandbox.egress,
+        sandbox.images,
+    )
+
+
 def reason_of_end(state: ContainerState, memory_mb: int, said: str) -> str:
     """Return why a job failed whose container ended in that state. `said`: the end of its output.
 
@@ -51,6 +71,28 @@ def reason_of_end(state: ContainerState, memory_mb: int, said: str) -> str:
         return f"Out of memory: the container used up its {memory_mb:,} MB."
     hint = STOPPED if state.exit_code in {KILLED, TERMINATED} else ""
     return f"The container ended with exit code {state.exit_code}. {hint} {said}".strip()
+
+
+def unknown_in(journal: Sequence[Said]) -> str:
+    """Return the sentence about a call that was running when its container ended; empty without one."""
+    ended = {one.call_id for one in journal if isinstance(one, ToolResult)}
+    open_calls = [one for one in journal if isinstance(one, ToolCalled) and one.call_id not in ended]
+    return f"How far {open_calls[0].tool} came is unknown." if open_calls else ""
+
+
+async def taken_bytes(engine: DockerEngine, container_id: str, files: Path) -> int:
+    """Return what a container takes of its disk: its files there, and those in memory. Where the latter can't
+    be seen, they take all that they may. Raises DockerUnreachable."""
+    on_disk, in_memory_bytes = await asyncio.to_thread(used_bytes, files), 0
+    for _ in range(2):  # it may end between the questions
+        state = await engine.state(container_id)
+        if state is None or not state.running:
+            return on_disk
+        found = await asyncio.to_thread(used_in_memory, state.pid, container_id)
+        if found is not None:
+            return on_disk + found
+        in_memory_bytes = state.in_memory_bytes
+    return on_disk + in_memory_bytes
 
 
 def used_of(stats: Mapping[str, Any]) -> tuple[int, int] | None:

@@ -18,6 +18,8 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.sandbox.policy import IN_MEMORY
+
 BEYOND_BYTES = 4_000_000
 """How far past its limit the file system lets a copy grow: then the hub's next look sees that it is over, and
 need not guess how near to the limit the last write that fitted has come."""
@@ -103,6 +105,18 @@ def used_bytes(root: Path) -> int:
         if project := _project(place):
             total = max(total, _quota(place, project).used_bytes)
     return total
+
+
+def used_in_memory(pid: int, container_id: str) -> int | None:
+    """Return what a running container has in memory as files. `pid`: of a process in it. None where its
+    processes can't be seen, as by a hub that is in a container itself."""
+    try:
+        if container_id not in Path(f"/proc/{pid}/cgroup").read_text():
+            return None
+        found = [os.statvfs(f"/proc/{pid}/root{place}") for place in IN_MEMORY]
+    except OSError:
+        return None
+    return sum((one.f_blocks - one.f_bfree) * one.f_frsize for one in found)
 
 
 def remove_tree(root: Path) -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,10 @@ SOCKET_NAME = "hub.sock"
 EGRESS_NAME = "egress.sock"
 """The socket beside it that leads to the hosts an operator named; there is none if there are none."""
 TEMPORARY = "/tmp"  # noqa: S108 - inside the container, and its own
-TEMPORARY_MB = 512
+SHARED = "/dev/shm"  # noqa: S108 - the same
+IN_MEMORY = (TEMPORARY, SHARED)
+"""Where a container has files in memory. They count as its memory, and as its disk."""
+TEMPORARY_MB, SHARED_MB = 512, 64
 PIDS = 256
 CPUS = 2
 LOG_MB = 10
@@ -70,12 +74,21 @@ class ContainerPolicy:
     socket_directory: Path | None = None
     """The directory with its socket to the hub, absolute. None: it reaches nothing at all."""
     temporary_mb: int = TEMPORARY_MB
+    shared_mb: int = SHARED_MB
+    """What files may take in each of IN_MEMORY."""
     pids: int = PIDS
     cpus: int = CPUS
     egress: Sequence[str] = ()
     """The hosts that it reaches through the hub, each NAME:PORT."""
     place: str = PROJECT
     """Where the container finds the directory it works on."""
+
+    def within(self, left_bytes: int) -> "ContainerPolicy":
+        """Return the policy of a container whose files in memory leave a quarter of that to others: of what
+        `disk_mb` leaves it."""
+        left_mb = max(left_bytes // MB, 0)
+        temporary_mb = max(1, min(TEMPORARY_MB, self.memory_mb // 2, left_mb // 2))
+        return replace(self, temporary_mb=temporary_mb, shared_mb=max(1, min(SHARED_MB, left_mb // 4)))
 
     def rows(self) -> tuple[tuple[str, str], ...]:
         """Return the policy as people read it: what it is about, and what holds."""
@@ -86,9 +99,14 @@ class ContainerPolicy:
             ("user", f"{self.user.uid}:{self.user.gid}, no capabilities, no new privileges"),
             (
                 "file system",
-                f"read-only; writable: {self.place} (a copy of the project), {TEMPORARY} (in memory)",
+                f"read-only; writable: {self.place} (a copy of the project), {TEMPORARY} and {SHARED} (in"
+                " memory)",
             ),
-            ("memory", f"{self.memory_mb:,} MB, no swap; of it {TEMPORARY} at most {self.temporary_mb:,} MB"),
+            (
+                "memory",
+                f"{self.memory_mb:,} MB, no swap; of it {TEMPORARY} at most {self.temporary_mb:,} MB,"
+                f" {SHARED} {self.shared_mb:,} MB",
+            ),
             ("processes", f"{self.pids}"),
             ("processors", f"{self.cpus}"),
             ("system calls", "Docker's default filter"),

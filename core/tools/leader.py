@@ -246,8 +246,9 @@ def _read(length: int) -> bytes | None:
     return got
 
 
-def main() -> "NoReturn":
-    """Run the plan from standard input, and exit with its status."""
+def main(told: int | None = None) -> "NoReturn":
+    """Run the plan from standard input, and exit with its status. `told`: where the status is written first,
+    as one byte, for a hub that sees the exit code of more than this process."""
     length = _read(LENGTH_BYTES)
     message = None if length is None else _read(int.from_bytes(length, "big"))
     if message is None:
@@ -257,4 +258,6 @@ def main() -> "NoReturn":
     except BaseException as error:
         _say(b"the leader failed: " + os.fsencode(repr(error)))
         _end_all()  # the outcome is unknown: the hub sees a leader that was killed
+    if told is not None:
+        os.write(told, bytes((status,)))
     os._exit(status)

@@ -93,6 +93,16 @@ async def test_stopping_ends_all_that_runs_inside_within_three_seconds(house: Hu
     assert "ready" in await agreed(house, "ls")
 
 
+async def test_a_container_that_someone_else_ends_leaves_one_unknown_outcome(house: Hub) -> None:
+    house.telegram.user_sends_text(OWNER, call("shell", command="echo line >> out; touch ready; sleep 999"))
+    await house.pressed(OWNER, await house.card(OWNER), 0)
+    await until((house.workspace / "ready").exists, "the command has begun")
+    (used,) = containers(house.directory)
+    run("docker", "kill", used)
+    await house.telegram.wait_text(OWNER, UNKNOWN, timeout_s=10)
+    assert (house.workspace / "out").read_text() == "line\n"
+
+
 async def test_a_container_of_one_person_is_not_another_s(tmp_path: Path) -> None:
     async with open_team(tmp_path, "") as team:
         files = {name: person_files(tmp_path, user) for name, user in (("owner", "owner"), ("ben", BEN_ID))}

@@ -3,22 +3,25 @@
 import asyncio
 import contextlib
 import os
+import subprocess
 import sys
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from bot.jobs.command_containers import WAITING_LABEL, CommandContainers, WaitingTerms
+from bot.jobs.command_containers import DOCKER_HOST, WAITING_LABEL, CommandContainers, WaitingTerms
 from bot.jobs.docker_engine import DockerEngine
 from core.clock import SystemClock
 from core.errors import OutcomeUnknown, ToolFailed, ToolTimeout
 from core.safety.fencing import HeadAndTail
 from core.sandbox.policy import container_user
-from core.tool import Workspace
+from core.tool import ProcessInfo, Workspace
 from core.tools.plan_message import Command, one_program
 from tests.core.tools.support import Call
+from tests.harness.images import run
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(300)]
 ROOT = Path(__file__).parents[3]
@@ -49,8 +52,10 @@ def workspace_of(files: Path) -> Workspace:
     return Workspace(files, files.parent, owner=(user.uid, user.gid))
 
 
-async def said(containers: CommandContainers, files: Path, line: str, limit_s: float = LONG_S) -> str:
-    output, call = HeadAndTail(64 * 1024), Call(workspace=workspace_of(files), deadline_s=LONG_S)
+async def said(
+    containers: CommandContainers, files: Path, line: str, limit_s: float = LONG_S, call: Call | None = None
+) -> str:
+    output, call = HeadAndTail(64 * 1024), call or Call(workspace=workspace_of(files), deadline_s=LONG_S)
     command = Command(one_program("/bin/sh", "-c", line), str(files), {"PATH": "/usr/bin:/bin"})
     code = await containers.carry_out(command, call, output, limit_s)
     return f"{code} {output.text()}"
@@ -120,12 +125,60 @@ async def test_commands_end_at_their_limits_and_whole_output_comes(worker_image:
             await said(containers, tmp_path / "ada", "echo begun; sleep 999", limit_s=3)
         with pytest.raises(OutcomeUnknown, match="out of memory"):
             await said(containers, tmp_path / "ada", "exec tail /dev/zero")
-        with pytest.raises(ToolFailed, match="takes more than 50 MB of disk"):
+        with pytest.raises(ToolFailed, match="take more than 50 MB of disk"):
             await said(containers, tmp_path / "ada", "head -c 80000000 /dev/urandom > large; sleep 999")
+        await said(containers, tmp_path / "ada", "rm large")
+        with pytest.raises(ToolFailed, match="take more than 50 MB of disk"):
+            fill = "head -c 20000000 /dev/zero > /tmp/a; head -c 40000000 /dev/zero > large; sleep 999"
+            await said(containers, tmp_path / "ada", fill)
         await said(containers, tmp_path / "ada", "rm large")
         output = await said(containers, tmp_path / "ada", "yes | head -c 300000; echo the end")
         assert output.startswith("0 y\n")
         assert output.endswith("y\nthe end\n")
+
+
+class EndedCall(Call):
+    """A call whose container ends as it is recorded."""
+
+    async def process_started(self, process: ProcessInfo) -> None:
+        await super().process_started(process)
+        run("docker", "kill", process.host.removeprefix(DOCKER_HOST))
+
+
+KILL_LEADER = "for at in /proc/[0-9]*; do grep -qs python $at/comm && kill -9 ${at#/proc/}; done; true"
+ENDS: tuple[tuple[Any, ...], ...] = (
+    ("kill", ()),
+    ("stop", "--time=1", ()),
+    ("rm", "--force", ()),
+    ("exec", ("sh", "-c", KILL_LEADER)),
+)
+"""Words before the container, and behind it."""
+
+
+async def test_a_container_that_someone_else_ends_leaves_an_unknown_outcome(
+    worker_image: str, tmp_path: Path
+) -> None:
+    files = tmp_path / "ada"
+    async with hub(worker_image, tmp_path) as (containers, _, _):
+        for end in ENDS:
+            call = Call(workspace=workspace_of(files), deadline_s=LONG_S)
+            line = "echo line >> out; touch ready; sleep 999 | sleep 999; touch ran"
+            running = asyncio.create_task(said(containers, files, line, call=call))
+            await until(lambda: asyncio.to_thread((files / "ready").exists))
+            (files / "ready").unlink()
+            container_id = call.processes[0].host.removeprefix(DOCKER_HOST)
+            words = ("docker", *end[:-1], container_id, *end[-1])  # the last one may end with the container
+            await asyncio.to_thread(subprocess.run, words, capture_output=True, check=False)
+            with pytest.raises(OutcomeUnknown, match="ended from outside"):
+                await running
+        with pytest.raises(OutcomeUnknown):
+            killed = EndedCall(workspace=workspace_of(files), deadline_s=LONG_S)
+            await said(containers, files, "touch ran", call=killed)
+        assert (files / "out").read_text() == "line\n" * len(ENDS)
+        # The end of a program is known, however it ended.
+        own = await said(containers, files, "kill -9 $$")
+        assert own == "137 hubbub: /bin/sh: ended by signal 9 (Killed)\n"
+        assert not (files / "ran").exists()
 
 
 async def test_idle_containers_end_and_come_back_with_their_files(worker_image: str, tmp_path: Path) -> None:

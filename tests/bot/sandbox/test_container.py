@@ -43,6 +43,7 @@ LOOSER: tuple[dict[str, Any], ...] = (
     {"MaskedPaths": []},
     {"ReadonlyPaths": None},
     {"Tmpfs": None},
+    {"ShmSize": 1 << 40},
 )
 VALUES = st.one_of(st.booleans(), st.integers(), st.text(), st.lists(st.text()), st.none())
 
@@ -54,7 +55,7 @@ def made(
     asked = creation(POLICY, ["true"], {})["HostConfig"]
     defaults = {
         **{"MaskedPaths": sorted(MASKED), "ReadonlyPaths": sorted(READ_ONLY), "Runtime": "runc"},
-        **{"CapAdd": None, "Privileged": False, "Binds": None, "Devices": [], "Dns": [], "ShmSize": 1},
+        **{"CapAdd": None, "Privileged": False, "Binds": None, "Devices": [], "Dns": []},
     }
     return Inspected.model_validate(
         {"HostConfig": {**defaults, **asked, **(host or {})}, "Config": {"User": user}, "Mounts": mounts}

@@ -433,15 +433,21 @@ TROUBLES = {
     "a fork bomb": ("f() { f | f & }; f; sleep 2", "Cannot fork", None),
     "a gigabyte of output": ("head -c 1000000000 /dev/zero | tr '\\0' x", "characters omitted", None),
     "a full disk": ("head -c 300000000 /dev/urandom > large; sleep 60", None, "disk limit"),
+    "a disk full of files in memory": (
+        "for at in /tmp /dev/shm .; do head -c 24000000 /dev/zero > $at/a; done;"
+        " head -c 40000000 /dev/zero > b; sleep 60",
+        None,
+        "disk limit",
+    ),
     "a full memory disk": ("head -c 300000000 /dev/zero > /tmp/large", "No space left", None),
-    "the end of the worker": ("kill -9 $PPID; sleep 1", None, "The container ended with exit code"),
+    "the end of the worker": ("kill -9 $PPID; sleep 1", None, "How far shell came is unknown."),
 }
 
 
 async def test_what_goes_wrong_inside_ends_with_its_name_and_leaves_the_hub_unharmed(
     tmp_path: Path, worker_image: str
 ) -> None:
-    async with house_with(tmp_path, worker_image, "max_parallel = 7\nmax_per_user = 7") as house:
+    async with house_with(tmp_path, worker_image, "max_parallel = 8\nmax_per_user = 8") as house:
         for command, _, _ in TROUBLES.values():
             house.model.rule(re.escape(f"do: {command}"), tools(shell(command)))
         jobs = {}
@@ -478,7 +484,8 @@ async def test_a_worker_that_runs_out_of_memory_ends_with_that_name_and_its_comm
         run("docker", "update", f"--memory={limit}", f"--memory-swap={limit}", container)
         run("docker", "exec", container, "touch", "/workspace/go")
         job = await becomes(house, named, JobState.FAILED)
-        assert job.reason == "Out of memory: the container used up its 256 MB."
+        why = "Out of memory: the container used up its 256 MB."
+        assert job.reason == f"{why} How far read_file came is unknown."
         events = await house.store.jobs.job_events(job.id, 0, 100)
         (result,) = [
             one.text for one in events if one.kind is JobEventKind.TOOL_RESULT and "1000" in one.text

@@ -26,8 +26,10 @@ from tests.core.tools.support import Call
 from tests.core.tools.test_against_bash import differences
 from tests.harness.images import run
 from tests.harness.simulators import IN_CONTAINERS
+from tests.harness.telegram_hub import open_hub
 from tests.plugins.profile import Profile
 from tests.scenarios import test_pause, test_plans, test_while_busy
+from tests.scenarios.test_pause_under_load import rounds
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -99,6 +101,16 @@ async def call(tmp_path: Path, worker_image: str) -> AsyncIterator[Call]:
         containers = CommandContainers(engine, terms, SystemClock())
         yield Call(workspace=workspace, idempotency_key=str(uuid.uuid4()), commands=containers)
         await containers.close()
+
+
+@pytest.mark.timeout(1200)
+async def test_once_a_pause_is_answered_no_effect_begins_in_containers(
+    tmp_path: Path, profile: Profile
+) -> None:
+    """tests/scenarios/test_pause_under_load.py, with fewer rounds."""
+    async with open_hub(tmp_path, extra='groups = "addressed"') as house:
+        _, held_back = await rounds(house, profile.pick(test=1, ci=2, proof=25))
+    assert held_back > 0
 
 
 @pytest.fixture

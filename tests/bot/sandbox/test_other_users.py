@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import shutil
-import stat
 import subprocess
 import sys
 import tempfile
@@ -13,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from tests.bot.sandbox.test_killed_hubs import containers, rows, setup_with
 from tests.crash.mortal import LIMIT_S, OWNER, MortalHub, open_mortal_hub
@@ -35,23 +35,31 @@ def directory() -> Iterator[Path]:
         shutil.rmtree(path)
 
 
-@pytest.fixture
-def docker_host(directory: Path) -> Iterator[str]:
-    """The daemon's socket where another user finds it, open for a group as an operator opens it."""
-    daemon = Path(os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock").removeprefix("unix://"))
+@pytest_asyncio.fixture
+async def docker_host(directory: Path) -> AsyncIterator[str]:
+    """A socket that leads to the daemon where another user finds it, open for a group as an operator opens
+    it. The daemon's own stays as it is."""
+    daemon = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock").removeprefix("unix://")
     if os.geteuid() != 0:
         pytest.skip("only root can be another user")
-    before, found = daemon.stat(), directory / "docker.sock"
-    found.touch()
-    run("mount", "--bind", str(daemon), str(found))
-    try:
-        os.chown(daemon, -1, DOCKER)
-        daemon.chmod(0o660)
-        yield f"unix://{found}"
-    finally:
-        os.chown(daemon, -1, before.st_gid)
-        daemon.chmod(stat.S_IMODE(before.st_mode))
-        run("umount", str(found))
+
+    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while piece := await reader.read(1 << 16):
+                writer.write(piece)
+                await writer.drain()
+            writer.write_eof()
+
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        from_daemon, to_daemon = await asyncio.open_unix_connection(daemon)
+        with contextlib.closing(writer), contextlib.closing(to_daemon):
+            await asyncio.gather(pass_on(reader, to_daemon), pass_on(from_daemon, writer))
+
+    own = directory / "docker.sock"
+    async with await asyncio.start_unix_server(relay, own):
+        os.chown(own, -1, DOCKER)
+        own.chmod(0o660)
+        yield f"unix://{own}"
 
 
 class OtherUser:
