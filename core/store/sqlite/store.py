@@ -11,6 +11,7 @@ import asyncio
 import logging
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +50,11 @@ LINGER_S = 0.005
 and the next message.
 
 If the hub is killed in that time, it finds the message as possibly sent."""
+BUSY_UNITS = 4
+"""The number of units in a commit after which the next commit waits for more: then many callers are at work,
+and a commit for each few of them costs all of them more than that wait."""
+GATHER_S = 0.004
+"""The time that commit waits for units that are about to come."""
 
 
 @dataclass(slots=True)
@@ -79,6 +85,7 @@ class Writer:
         self._ended: asyncio.Future[None] = self._loop.create_future()
         self._closing = False
         self._healthy = True
+        self._busy = False
         self._listener: ChangeListener | None = None
         self._thread = threading.Thread(target=self._work, name="store writer", daemon=True)
 
@@ -167,6 +174,8 @@ class Writer:
 
     def _group(self, first: _Handed) -> tuple[list[_Handed], bool]:
         group = [first]
+        if self._busy and not self._closing:
+            time.sleep(GATHER_S)  # one wake-up for all of them
         while len(group) < GROUP_LIMIT:
             alone = len(group) == 1 and first.unhurried
             try:
@@ -176,6 +185,7 @@ class Writer:
             if handed is None:
                 return group, True
             group.append(handed)
+        self._busy = len(group) >= BUSY_UNITS
         return group, False
 
     def _commit(self, transaction: SqliteTransaction, group: list[_Handed]) -> None:
