@@ -47,6 +47,8 @@ TRIED: dict[str, Callable[[type[Any], type[Any]], object]] = {
     "replace": lambda base, _: repr(dataclasses.replace(base(1), first=5)),
     "as dict": lambda _, sub: dataclasses.asdict(sub(1, own="o")),
     "copy": lambda _, sub: repr(copy.deepcopy(sub(1, [3], own="o"))),
+    "class": lambda base, sub: (type(base(1)) is base, type(sub(1, own="o")) is sub),
+    "set after": lambda _, sub: setattr(sub(1, own="o"), "own", "p"),
     "set": lambda base, _: setattr(base(1), "first", 2),
     "delete": lambda base, _: delattr(base(1), "first"),
     "too few": lambda base, _: base(),
