@@ -7,9 +7,10 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= 4
-# Short tests go by file, in the order of tests/plugins/pace.py; long ones each to whoever is free.
-BY_FILE := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-ONE_BY_ONE := -n $(WORKERS) --dist load --maxschedchunk 1
+# Collected once, see tests/plugins/forks.py. Short tests go by file, in the order of tests/plugins/pace.py; long ones
+# each to whoever is free.
+BY_FILE := --forks $(WORKERS)
+ONE_BY_ONE := --forks $(WORKERS) --share test
 
 # A stamp carries the checksum of what it was made from, so that a changed lock makes a new environment
 # whatever the files' times say.

@@ -12,4 +12,5 @@ pytest_plugins = [
     "tests.plugins.groups",
     "tests.plugins.pace",
     "tests.plugins.proof",
+    "tests.plugins.forks",
 ]

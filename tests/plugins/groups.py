@@ -110,7 +110,7 @@ def required_groups(environ: Mapping[str, str]) -> frozenset[str]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the bookkeeper; only the process that reports keeps the books under xdist."""
+    """Register the bookkeeper; under xdist only the process that reports keeps the books."""
     required = required_groups(os.environ)
     config.pluginmanager.register(_Gate(required), "hubbub-group-gate")
     if not hasattr(config, "workerinput"):

@@ -1,9 +1,7 @@
 """Settings that let a run of thousands of tests end sooner: few looks for garbage, and the longest first.
 
 Collecting makes objects that live until the run ends; looking through them again and again is a quarter of
-what collecting costs. Under xdist (`--dist loadfile --no-loadscope-reorder`) the tests of a file stay in one
-process, so that what a file starts is started once; files that take longest go first, so that none is waited
-for at the end.
+what collecting costs. Files that take longest go first, so that none is waited for at the end.
 """
 
 import gc

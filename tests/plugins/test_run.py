@@ -36,7 +36,7 @@ def test_takes_long_too():
 PROBES = """
 from tests.plugins import groups
 
-pytest_plugins = ["tests.plugins.profile", "tests.plugins.groups", "tests.plugins.proof"]
+pytest_plugins = [f"tests.plugins.{name}" for name in ("profile", "groups", "proof", "forks")]
 groups.PROBES = {
     "strace": lambda: None,
     "docker": lambda: "no Docker daemon answers",
@@ -76,8 +76,6 @@ def run(folder: Path, *options: str, **variables: str) -> subprocess.CompletedPr
             "-p",
             "no:cacheprovider",
             "-p",
-            "xdist.plugin",
-            "-p",
             "_hypothesis_pytestplugin",
             *options,
         ],
@@ -108,7 +106,7 @@ def test_a_required_group_without_its_tool_fails(suite: Path) -> None:
 
 
 def test_a_required_group_without_tests_fails_a_green_run(suite: Path) -> None:
-    done = run(suite, "-n", "2", HUBBUB_REQUIRE="strace,postgres")
+    done = run(suite, "--forks", "2", HUBBUB_REQUIRE="strace,postgres")
     assert "1 passed, 1 skipped" in done.stdout
     assert "FAILED postgres: 0 ran, 0 skipped: HUBBUB_REQUIRE names it, no test ran" in done.stdout
     assert done.returncode == 1
@@ -139,7 +137,7 @@ def test_proof_writes_the_suites_page_and_keeps_other_records(
     (suite / "docs/proof").mkdir(parents=True)
     made = {"made_at": "2026-01-02T03:04:05+00:00", "commit": "c0ffee", "seed": 5}
     (suite / "docs/proof/durability.json").write_text(json.dumps({**made, "records": earlier}))
-    done = run(suite, "-n", "2", HUBBUB_PROFILE="proof", HUBBUB_SEED="11")
+    done = run(suite, "--forks", "2", "--share", "test", HUBBUB_PROFILE="proof", HUBBUB_SEED="11")
     assert "3 passed, 1 skipped" in done.stdout
     page = json.loads((suite / "docs/proof/durability.json").read_text())
     assert page["seed"] == 11
@@ -150,3 +148,67 @@ def test_proof_writes_the_suites_page_and_keeps_other_records(
         "passed",
         29,
     )
+
+
+FILES = {
+    "test_dies.py": """
+import os, signal
+
+def test_before():
+    print("said before")
+
+def test_dies():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def test_after():
+    pass
+""",
+    "test_shared.py": """
+import os, pathlib, pytest
+
+@pytest.fixture(scope="module")
+def once():
+    yield os.getpid()
+    with open("ended", "a") as file:
+        file.write(f"{os.getpid()} ")
+
+@pytest.mark.parametrize("number", range(3))
+def test_together(once, tmp_path, number):
+    assert once == os.getpid() and not list(tmp_path.iterdir())
+
+def test_fails(once):
+    print("said while it failed")
+    assert once is None
+""",
+    "test_collected.py": """
+import os
+
+COLLECTED_BY = os.getpid()
+
+def test_elsewhere():
+    assert os.getppid() == COLLECTED_BY
+""",
+}
+
+
+def test_forked_processes_share_files_and_one_that_dies_fails_its_test_alone(suite: Path) -> None:
+    (suite / "test_suite.py").unlink()
+    for name, text in FILES.items():
+        (suite / name).write_text(text)
+    done = run(suite, "--forks", "2")
+    assert done.returncode == 1
+    assert "2 failed, 6 passed" in done.stdout
+    assert "the process that ran this test ended with -9" in done.stdout
+    assert "said while it failed" in done.stdout
+    assert "said before" not in done.stdout
+    assert len((suite / "ended").read_text().split()) == 1
+
+
+def test_forked_processes_stop_at_the_first_failure_if_told_to(suite: Path) -> None:
+    (suite / "test_suite.py").write_text(
+        "def test_fails():\n    raise SystemExit(3)\n"
+        + "def test_waits():\n    import time; time.sleep(600)\n"
+    )
+    done = run(suite, "--forks", "2", "--share", "test", "-x")
+    assert done.returncode == 1
+    assert "stopping after 1 failures" in done.stdout
