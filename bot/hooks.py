@@ -11,7 +11,7 @@ from bot.config.sections import Hook as HookSettings
 from bot.extensions.python import HOOKS
 from bot.runtime import StartError, authorities
 from bot.tools import network_guard
-from core.clock import Clock
+from core.clock import Clock, Timers
 from core.errors import ToolDenied
 from core.hooks.chain import AnswerHooks, CallHooks, Chain, Hook, Point, Registered, ReplyHooks
 from core.hooks.points import (
@@ -37,7 +37,6 @@ from core.safety.leaks import LeakDetector
 from core.safety.network import NetworkGuard
 from core.safety.paths import PathGuard
 from core.store.port import Store
-from core.timers import Timers
 from core.timezones import TimeZones
 from core.tools.builtin.file_changes import append_to_file, to_its_end
 from core.tools.builtin.http import web_client

@@ -33,7 +33,7 @@ from bot.web.login import LoginService
 from bot.web.operations import SettingsFileApi, SystemApi, UsageApi
 from bot.web.threads import PromptsApi
 from bot.web.webhooks import WebhookEndpoint
-from core.clock import Clock
+from core.clock import Clock, Timers
 from core.ids import Ids
 from core.lazy_module import LazyModule
 from core.ports import Inbox
@@ -42,7 +42,6 @@ from core.routines.webhooks import Webhooks
 from core.safety.leaks import LeakDetector
 from core.safety.paths import SentFiles, guard_of
 from core.store.port import Store
-from core.timers import Timers
 
 if TYPE_CHECKING:
     from bot.jobs import worker_image

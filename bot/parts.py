@@ -37,8 +37,7 @@ from core.ids import Ids
 from core.inbound.commands import ModelsOf, SkillsOf, no_models, no_skills
 from core.inbound.credentials import InboundCredentials
 from core.inbound.extension_commands import ServersOf, no_servers
-from core.inbound.rules import InboundRules
-from core.inbound.sessions import SessionManager
+from core.inbound.rules import InboundRules, SessionManager
 from core.lazy_module import LazyModule
 from core.messages import Message, WhileBusy
 from core.people.access import Access, ChannelAccess, Console, DirectMode, GroupMode

@@ -16,10 +16,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from bot.runtime import put_off
-from core.clock import SECOND_US, Clock
+from core.clock import SECOND_US, Clock, TimerCall, TimerState
 from core.errors import HubError
 from core.lazy_module import LazyModule
-from core.timers import TimerCall, TimerState
 
 if TYPE_CHECKING:
     from apscheduler import events

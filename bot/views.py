@@ -11,13 +11,13 @@ from core.lazy_module import LazyModule
 
 if TYPE_CHECKING:
     from core import gates, transcript
+    from core.clock import TimerState
     from core.consent import card_texts, cards
     from core.gates import Answer, Grant, Offer
     from core.store.facets import SealedSecret, ToolSettingRow
     from core.store.feed import Feeds, ThreadGlance, Threads
     from core.store.pairing import PairingRequest
     from core.store.rows import GateView
-    from core.timers import TimerState
     from core.transcript import Entry
     from core.users import Person
 else:

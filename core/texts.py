@@ -19,7 +19,7 @@ from core.errors import (
 )
 from core.events import CandidateFailed, ContextUse, ModelTrace, Verbosity
 from core.messages import Attachment, size_in_words
-from core.preferences import ModelChoice
+from core.users import ModelChoice
 
 COMMANDS: tuple[tuple[str, str], ...] = (
     ("new", "start a new conversation; /new TITLE names it"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, available_timezones
 
 from core.clock import SECOND_US
-from core.preferences import Preferences
+from core.users import Preferences
 
 if TYPE_CHECKING:
     from core.routine import QuietHours

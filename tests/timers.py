@@ -5,8 +5,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.clock import SECOND_US, Clock
-from core.timers import TimerCall, TimerState
+from core.clock import SECOND_US, Clock, TimerCall, TimerState
 
 logger = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded
 from bot.config.sections import McpServer as ServerSettings
 from bot.runtime import CALLBACK_PATH, StartError, authorities
-from core.clock import Clock
+from core.clock import Clock, Timers
 from core.errors import SignInFailed, VaultError
 from core.extension import Extension, ExtensionChange, ExtensionRefused
 from core.ids import Ids
@@ -27,7 +27,6 @@ from core.store.facets import SealedSecret
 from core.store.feed import Changes
 from core.store.port import Store
 from core.store.units import patiently
-from core.timers import Timers
 from core.tools.builtin.extension_tools import sign_in_tools
 from core.tools.builtin.http import web_client
 from core.tools.mcp.connection import ServerFailed

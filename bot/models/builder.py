@@ -15,10 +15,10 @@ from core.lazy_module import LazyModule
 from core.model.base import Model, Price, ThinkingStyle
 from core.model.catalog import KnownModel, known_model
 from core.model.demo import DemoModel
-from core.preferences import Thinking
 from core.runs.metering import Metering
 from core.runs.model_list import ConfiguredModel, ModelList
 from core.usage import Expected
+from core.users import Thinking
 
 if TYPE_CHECKING:
     import httpx

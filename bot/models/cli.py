@@ -10,9 +10,9 @@ from bot.mcp.bridge import McpBridge
 from core.ids import Ids
 from core.model.base import ModelAbilities
 from core.model.cli import Bridge, ChildFailed, CliModel, Launch, presets
-from core.preferences import Thinking
 from core.tools.builtin.shell import safe_environment
 from core.tools.mcp.connection import ServerChild, ServerExited, ServerFailed
+from core.users import Thinking
 
 DIRECTORY_NAME = "cli"
 WINDOW_LIMIT_LINES = 50_000

@@ -3,7 +3,6 @@
 import contextlib
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,9 @@ from bot.app import Seams
 from bot.config.keys import VaultKeyRing, hub_key
 from bot.config.schema import secret_values
 from bot.parts import Dependencies
+from bot.platforms import readable_files
 from bot.recordings.log import CONTAINED, FORMAT, Marks, RecordingLog
+from bot.recordings.routines import files_of, heard_store, nothing_to_read, routine_end, routine_to_json
 from bot.recordings.values import (
     answer_to_json,
     error_to_json,
@@ -19,6 +20,7 @@ from bot.recordings.values import (
     plain_value,
     plan_to_json,
     request_to_json,
+    run_kind,
     web_request_to_json,
 )
 from bot.runtime import version
@@ -30,9 +32,13 @@ from core.jobs.service import JobOutcomes
 from core.messages import InboundEvent
 from core.model.base import Model, ModelAbilities, ModelReply, ModelRequest, ReplyDelta, ToolSpec, closing
 from core.ports import Acceptance, Inbox, OutboxRow, Posted, Seen
+from core.routines.run import ReadFile
 from core.safety.fencing import ResultLimits
+from core.safety.paths import PathGuard
 from core.store.codecs import message_to_json
 from core.store.container_port import ContainerEnd
+from core.store.port import People
+from core.store.routine_rows import RoutineRow, RunEnd, StartedRun
 from core.tool import Arguments, CallContext, CallPlan, Risk, Tool, Workspace
 from core.tools.execution import Executor, HostExecutor, ToolPause
 from core.transcript import ToolResult
@@ -40,8 +46,6 @@ from core.web import WebAnswer, WebRequest, secrets_in
 
 MCP_LISTS = "mcp"
 """The directory of what MCP servers listed, in the data directory."""
-
-_run_kind: ContextVar[str] = ContextVar("kind of the recorded run", default="")
 
 
 class HeldClock:
@@ -86,6 +90,8 @@ class Recorder:
         self._lists: dict[str, str] = {}
         self._jobs: dict[str, int] = {}
         self._data_dir = Path()
+        self._people: People | None = None
+        self._read: ReadFile = nothing_to_read
 
     def seams(self) -> Seams:
         """Return the seams of a hub that is recorded."""
@@ -94,7 +100,7 @@ class Recorder:
             clock=self.clock,
             ids=RecordedIds(own.ids, self),
             turns=self,
-            store=own.store,
+            store=lambda store: heard_store(own.store(store), self),
             model=lambda model: RecordedModel(own.model(model), self),
             read_timeout_s=own.read_timeout_s,
             lookup=own.lookup,
@@ -120,6 +126,10 @@ class Recorder:
         self._log = RecordingLog(self._directory, self.clock.now)
         self.write("session", format=FORMAT, version=version())
         self._keep_lists()
+        self._people = dependencies.store.people
+        self._read = readable_files(PathGuard(loaded.config.workspace.dir, loaded.closed))
+        for row in await dependencies.store.routines.routines():
+            await self.routine_changed(row)
 
     def close(self) -> None:
         """End the recording."""
@@ -137,19 +147,15 @@ class Recorder:
         """Return a number for a record that is written later."""
         return 0 if self._log is None else self._log.reserve()
 
-    def run_kind(self) -> str:
-        """Return the kind of the run that this task works for; empty outside of runs."""
-        return _run_kind.get()
-
     def turn_event(self, thread_id: str, turn_id: str, event: TurnEvent) -> None:
         match event:
             case RunStarted(kind=kind):
-                _run_kind.set(kind.value)
+                run_kind.set(kind.value)
             case RunEnded():
-                _run_kind.set("")
-            case Finished(text=text) if self.run_kind() == RunKind.CHAT:
+                run_kind.set("")
+            case Finished(text=text) if run_kind.get() == RunKind.CHAT:
                 self.write("turn", result="finished", text=text)
-            case Failed(text=text) if self.run_kind() == RunKind.CHAT:
+            case Failed(text=text) if run_kind.get() == RunKind.CHAT:
                 self.write("turn", result="failed", text=text)
             case _:
                 pass
@@ -180,12 +186,12 @@ class Recorder:
         if answer is not None:
             self._marks.learn(secrets_in(answer.headers, answer.url, answer.body))
             page = answer_to_json(answer)
-        self.write("web", run=self.run_kind(), request=web_request_to_json(request), answer=page)
+        self.write("web", run=run_kind.get(), request=web_request_to_json(request), answer=page)
         self._seams.interceptor.answered(request, answer)
 
     def job_begun(self, job_id: str, task: str) -> None:
         """Record that a job is at work in a container; what it asks for is a part of its outcome."""
-        _run_kind.set(CONTAINED)
+        run_kind.set(CONTAINED)
         self._jobs[job_id] = self.write("job", job=job_id, task=task)
 
     def job_ended(self, job_id: str, end: ContainerEnd) -> None:
@@ -195,11 +201,36 @@ class Recorder:
         number = self._jobs.pop(job_id, 0)
         self.write("ended", job=number, path=path, result=end.end.result, changes=changes)
 
+    async def routine_changed(self, row: RoutineRow) -> None:
+        """Record a routine that was made or changed."""
+        self.write("routine", **await self._routine(row))
+
+    def routine_deleted(self, routine_id: str) -> None:
+        """Record that a routine is gone."""
+        self.write("routine", id=routine_id, text=None)
+
+    async def routine_begun(self, started: StartedRun) -> None:
+        """Record the beginning of a routine's run, with the files that its question holds."""
+        run, files = started.run, dict[str, str]()
+        for path, limit_bytes in files_of(started.routine):
+            with contextlib.suppress(ValueError, HubError):
+                files[path] = self._read(path, limit_bytes).decode("utf-8", "replace")
+        given = {"key": run.key, "kind": run.kind, "input": run.input, "due_at": run.due_at}
+        self.write("fired", **await self._routine(started.routine), run=given, files=files)
+
+    def routine_ended(self, started: StartedRun, end: RunEnd) -> None:
+        """Record the end of a routine's run."""
+        self.write("ran", **routine_end(started, end))
+
+    async def _routine(self, row: RoutineRow) -> dict[str, Any]:
+        owner = None if self._people is None else await self._people.user(row.owner_id)
+        return routine_to_json(row, "" if owner is None else owner.name)
+
     def asked(self, model: str, request: ModelRequest) -> int:
         """Record a request and return its number."""
         tools = self._tools_of(request.tools)
         return self.write(
-            "ask", run=self.run_kind(), model=model, tools=tools, request=request_to_json(request)
+            "ask", run=run_kind.get(), model=model, tools=tools, request=request_to_json(request)
         )
 
     def replied(self, ask: int, pieces: Sequence[str], **end: Any) -> None:
@@ -270,7 +301,7 @@ class RecordedIds:
         return self._made("code", self._ids.code())
 
     def _made(self, kind: str, value: str) -> str:
-        self._recorder.write("id", run=self._recorder.run_kind(), of=kind, value=value)
+        self._recorder.write("id", run=run_kind.get(), of=kind, value=value)
         return value
 
 
@@ -385,7 +416,7 @@ class RecordedExecutor:
     ) -> ToolResult:
         recorder = self._recorder
         end: dict[str, Any] = {"cut": True}
-        kind, given = recorder.run_kind(), plain_value(arguments)
+        kind, given = run_kind.get(), plain_value(arguments)
         call = recorder.write("call", run=kind, tool=tool.name, arguments=given)
         try:
             result = await self._executor.run(call_id, tool, arguments, context, clock, limits, pause, plan)

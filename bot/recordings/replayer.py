@@ -7,7 +7,7 @@ import asyncio
 import logging
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from bot.config.types import DATABASE_NAME
 from bot.parts import Dependencies
 from bot.recordings.log import VAULT, Record, read_recording
 from bot.recordings.recorder import MCP_LISTS
+from bot.recordings.routines import Ends, ReplayedHub, heard_store
 from bot.recordings.script import Script, for_ever
 from bot.recordings.values import (
     answer_from_json,
@@ -30,10 +31,10 @@ from bot.recordings.values import (
 )
 from bot.runtime import StartError
 from channels.channel import Channel, Look, Payload, Route
-from channels.webchat import WEB
 from core.clock import Clock
 from core.errors import MessageRejected, ToolDenied, ToolFailed
 from core.job import JobLimits, JobState
+from core.jobs.dispatch import Readiness
 from core.jobs.notices import ended
 from core.jobs.service import JobOutcomes
 from core.jobs.worker import JobWorker
@@ -253,6 +254,17 @@ class StandIn:
         await self._channel.close()
 
 
+@dataclass(frozen=True, slots=True)
+class ReplayedContainers:
+    """Containers that are there whenever a job wants one: none is made. `enabled`: by the configuration.
+    Implements core.jobs.dispatch.ContainerProbe."""
+
+    enabled: bool
+
+    async def readiness(self) -> Readiness:
+        return Readiness.READY if self.enabled else Readiness.HOST
+
+
 # --- the hub that replays ----------------------------------------------------------------------------------
 
 
@@ -276,7 +288,6 @@ def replayed_configuration(loaded: Loaded, own: Path) -> Loaded:
         "hub": config.hub.model_copy(update={"data_dir": data_dir}),
         "http": config.http.model_copy(update={"host": "127.0.0.1", "port": 0, "public_url": ""}),
         "workspace": config.workspace.model_copy(update={"dir": workspace}),
-        "routines": config.routines.model_copy(update={"enabled": False}),
         "heartbeat": config.heartbeat.model_copy(update={"enabled": False}),
         "sessions": config.sessions.model_copy(update={"summary": False}),
         "hooks": (),
@@ -284,8 +295,8 @@ def replayed_configuration(loaded: Loaded, own: Path) -> Loaded:
     return replace(loaded, config=config.model_copy(update=changes), again=None)
 
 
-def replay_seams(script: Script) -> Seams:
-    """Return the seams of a hub that replays."""
+def replay_seams(script: Script, *, containers: bool) -> Seams:
+    """Return the seams of a hub that replays. `containers`: whether jobs may run in containers."""
 
     async def prepare(dependencies: Dependencies) -> None:
         for mark, kind in script.marks.items():
@@ -313,11 +324,13 @@ def replay_seams(script: Script) -> Seams:
         ids=script.ids,
         turns=script,
         model=lambda model: ReplayModel(model, script),
+        store=lambda store: heard_store(store, Ends(script.routine_ended)),
         executor=ReplayExecutor(script),
         interceptor=ReplayWeb(script),
         prepare=prepare,
         stand_in=lambda channel: StandIn(channel, script),
         servers=servers,
+        probe=ReplayedContainers(containers),
         outcomes=JobOutcomes(instead=partial(ReplayedJobs, script)),
     )
 
@@ -336,20 +349,29 @@ async def replay(
     `own`: the directory for the replay's data and workspace. `stays`: afterwards the hub serves its
     console until it is interrupted, or a request differs. `stalled_s`: see Script."""
     records = read_recording(directory)
-    script, stop = Script(records, stalled_s), asyncio.Event()
+    script = Script(records, stalled_s)
     loaded = replayed_configuration(loaded, own)
     script.clock.set(records[0]["at"])
-    playing: list[asyncio.Task[None]] = []
+    again = True
+    while again:
+        again = await _replay_session(loaded, script, stays=stays, ready=ready)
+    return script
 
-    async def play(app: App) -> None:
+
+async def _replay_session(
+    loaded: Loaded, script: Script, *, stays: bool, ready: Callable[[App], None] | None
+) -> bool:
+    """Run the hub to the end of the recording, or to where it was started again: then return True."""
+    playing: list[asyncio.Task[bool]] = []
+    stop = asyncio.Event()
+
+    async def play(app: App) -> bool:
         try:
-            inbound = app.store.inbound
-            await script.play(
-                app.inbox, lambda person, thread: inbound.take_up_thread(person, WEB, thread, thread)
-            )
-            if script.difference is None and stays:
+            again = await script.play(app.inbox, ReplayedHub(app, loaded.config.workspace.dir))
+            if script.difference is None and stays and not again:
                 logger.info("replay.finished inputs=%d", len(script.inputs))
                 await script.until(lambda: False, None)
+            return again
         finally:
             stop.set()
 
@@ -358,16 +380,14 @@ async def replay(
             ready(app)
         playing.append(asyncio.create_task(play(app), name="replay"))
 
-    await serve(loaded, replay_seams(script), begins, stop)
-    for task in playing:
-        await _ended(task)
-    return script
+    seams = replay_seams(script, containers=loaded.config.sandbox.enabled)
+    await serve(loaded, seams, begins, stop)
+    return any([await _ended(task) for task in playing])
 
 
-async def _ended(task: asyncio.Task[None]) -> None:
-    """Raise what the task raised; cancel it if the hub was interrupted."""
+async def _ended(task: asyncio.Task[bool]) -> bool:
+    """Return what the task returned, or raise what it raised; cancel it if the hub was interrupted."""
     if not task.done():
         task.cancel()
     await asyncio.wait([task])
-    if not task.cancelled():
-        task.result()
+    return not task.cancelled() and task.result()

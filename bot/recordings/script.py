@@ -3,11 +3,12 @@
 import asyncio
 import math
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, cast
 
 from bot.recordings.log import Record, without_secrets
+from bot.recordings.routines import FedHub, routine_end
 from bot.recordings.values import (
     FOLLOWED,
     ReplayClock,
@@ -15,18 +16,21 @@ from bot.recordings.values import (
     error_from_json,
     event_from_json,
     first_difference,
+    other_call,
     plain_value,
     request_to_json,
+    run_kind,
     sort_key,
     web_request_to_json,
 )
 from bot.runtime import StartError, version
 from channels.webchat import WEB
-from core.events import Failed, Finished, TurnEvent
+from core.events import Failed, Finished, RunEnded, RunStarted, TurnEvent
 from core.messages import Address, InboundMessage, MessageRef
 from core.model.base import ModelRequest
 from core.ports import Inbox, Posted
 from core.safety.leaks import LeakDetector
+from core.store.routine_rows import RunEnd, StartedRun
 from core.tool import Arguments
 from core.web import WebRequest
 
@@ -40,15 +44,15 @@ async def for_ever() -> NoReturn:
         await asyncio.Event().wait()
 
 
+FED = frozenset({"session", "in", "routine", "fired"})
+"""What a replay brings about itself: starts, input, changes of routines and their runs."""
 _BEGINNINGS = {"reply": "ask", "outcome": "call", "ended": "job"}
 """What names the record of the beginning, by the kind of the one of the end."""
 
 
 @dataclass(slots=True)
 class _Exchange:
-    """A recorded request or call.
-
-    `key`: it as it is compared. `end`: the record of its reply or outcome; None if it has none."""
+    """A recorded request or call. `key`: it as it is compared. `end`: the record of its end, if any."""
 
     record: Record
     key: str
@@ -60,8 +64,8 @@ class Script:
     """A recording as its replay follows it. Implements TurnListener.
 
     Records of chat turns and jobs must all come: a request, a call's outcome and a turn's end are used up.
-    `stalled_s`: the longest time in which nothing happens; a missing record then counts as a difference.
-    `difference`: the first one, in words."""
+    `stalled_s`: the longest time without any; a missing record then is a difference. `difference`: the
+    first one, in words."""
 
     def __init__(self, records: Sequence[Record], stalled_s: float) -> None:
         self.records = records
@@ -70,6 +74,9 @@ class Script:
         self.ids = ReplayIds(records)
         self.difference: str | None = None
         self.inputs = [record for record in records if record["k"] == "in"]
+        self._feed = [record for record in records if record["k"] in FED][
+            1:
+        ]  # the first start is the hub's own
         self.marks = {record["mark"]: record["kind"] for record in records if record["k"] == "mark"}
         self._detector = LeakDetector()
         for mark, kind in self.marks.items():
@@ -83,6 +90,7 @@ class Script:
         self._looks: defaultdict[str, deque[Record]] = defaultdict(deque)
         self._web: defaultdict[str, deque[Record]] = defaultdict(deque)
         self._turns: deque[Record] = deque()
+        self._ran: defaultdict[str, deque[Record]] = defaultdict(deque)
         self._sent: defaultdict[str, deque[Record]] = defaultdict(deque)
         self._unsent: set[int] = set()
         self._threads: dict[str, str] = {}
@@ -127,8 +135,10 @@ class Script:
                         exchange.end = record
                 case _:
                     self._read_other(record)
-        # Without an end, the hub was killed then.
-        self._expected |= {number: one.told for number, one in begun.items() if one.end is not None}
+        # Without an end, the hub was killed then; what the last hub was at need not come.
+        last = max((record["n"] for record in self._feed if record["k"] == "session"), default=0)
+        ended = {number for number, one in begun.items() if one.end is not None or number < last}
+        self._expected |= {number: begun[number].told for number in ended}
         self._times = {record["n"]: record["at"] for record in self.records}
         self._set_limit()
 
@@ -142,6 +152,9 @@ class Script:
             case "turn":
                 self._turns.append(record)
                 self._expected[record["n"]] = f"the end of a turn, {record['result']}"
+            case "ran":
+                self._ran[sort_key(record["run"])].append(record)
+                self._expected[record["n"]] = f"the end of a run of the routine {record['name']!r}"
             case "sent":
                 self._sent[self._message(record)].append(record)
                 self._unsent.add(record["n"])
@@ -200,9 +213,9 @@ class Script:
     def _set_limit(self) -> None:
         """Let the time reach that of the next record that must come or is fed."""
         number = min(self._expected, default=math.inf)
-        fed = self.inputs[self._fed] if self._fed < len(self.inputs) else None
+        fed = self._feed[self._fed] if self._fed < len(self._feed) else None
         if fed is not None and fed["n"] < number:
-            self.clock.limit = fed["time"]
+            self.clock.limit = fed.get("time", fed["at"])
         else:
             self.clock.limit = self._times.get(int(number), math.inf) if number < math.inf else math.inf
         while self._listed is not None and self._lists and self._lists[0]["n"] < number:
@@ -226,38 +239,58 @@ class Script:
         """Wait until everything that came in before that record is fed. Never returns once it has stopped."""
 
         def fed() -> bool:
-            return self._fed == len(self.inputs) or self.inputs[self._fed]["n"] > number
+            return self._fed == len(self._feed) or self._feed[self._fed]["n"] > number
 
         await self.until(fed, None)
         if self.difference is not None:
             await for_ever()
 
-    async def play(self, inbox: Inbox, take_up: Callable[[str, str], Awaitable[object]]) -> None:
+    async def play(self, inbox: Inbox, hub: FedHub) -> bool:
         """Feed what came in, each once everything before it has come, to the end or the first difference.
 
-        `take_up`: called with a person and the thread that they go on with in the console."""
-        for record in self.inputs:
+        Returns True where the hub was started again: it plays on from there then."""
+        while self._fed < len(self._feed):
+            record = self._feed[self._fed]
             await self._before(record)
             if self.difference is not None:
-                return
-            event = event_from_json(record)
-            if isinstance(event, InboundMessage) and event.channel == WEB and event.scope in self._threads:
-                event = replace(event, scope=self._threads[event.scope])
-                await take_up(event.sender.platform_user_id, str(event.scope))
-            self.clock.set(record["time"], held=True)
-            accepted = await inbox.accept(event)
-            self.clock.set(record["time"])
-            if accepted.thread_id is not None and record["thread"] is not None:
-                self._threads[record["thread"]] = accepted.thread_id
-            if accepted.outcome != record["outcome"]:
-                self.differ(
-                    f"{event.key} was accepted otherwise: expected {record['outcome']!r}, "
-                    f"came {accepted.outcome!r}"
-                )
+                return False
+            match record["k"]:
+                case "session":
+                    self.clock.set(record["at"])
+                case "in":
+                    await self._say(record, inbox, hub)
+                case _:
+                    self.clock.set(record["at"])
+                    await self._change(record, hub)
             self._fed += 1
             self._set_limit()
             self._tell()
+            if record["k"] == "session":
+                return True
         await self._all_come(None)
+        return False
+
+    async def _say(self, record: Record, inbox: Inbox, hub: FedHub) -> None:
+        event = event_from_json(record)
+        if isinstance(event, InboundMessage) and event.channel == WEB and event.scope in self._threads:
+            event = replace(event, scope=self._threads[event.scope])
+            await hub.take_up(event.sender.platform_user_id, str(event.scope))
+        self.clock.set(record["time"], held=True)
+        accepted = await inbox.accept(event)
+        self.clock.set(record["time"])
+        if accepted.thread_id is not None and record["thread"] is not None:
+            self._threads[record["thread"]] = accepted.thread_id
+        if accepted.outcome != record["outcome"]:
+            differs = f"expected {record['outcome']!r}, came {accepted.outcome!r}"
+            self.differ(f"{event.key} was accepted otherwise: {differs}")
+
+    async def _change(self, record: Record, hub: FedHub) -> None:
+        if record["text"] is None:
+            await hub.delete_routine(record["id"])
+            return
+        await hub.put_routine(record, self._threads.get(record["thread"] or ""))
+        if record["k"] == "fired":
+            await hub.fire(record)
 
     async def _before(self, record: Record) -> None:
         """Wait for everything before an input; for messages only a while, unless it is pressed on one."""
@@ -291,7 +324,7 @@ class Script:
         waiting = self._calls.get(key)
         if not waiting:
             expected = _first(self._calls)
-            self.differ(_other_call(key, expected and expected.record))
+            self.differ(other_call(key, expected and expected.record))
             await for_ever()
         record = await self._end(waiting.popleft())
         if "cut" in record:
@@ -343,16 +376,36 @@ class Script:
         call = self._call(tool, plain_value(arguments))
         waiting = self._looks.get(f"{what} {call}")
         if not waiting:
-            self.differ(_other_call(call, None))
+            self.differ(other_call(call, None))
             raise StartError(f"the recording has no such call: {call}")
         record = waiting.popleft() if len(waiting) > 1 else waiting[0]
         if "error" in record:
             raise error_from_json(record["error"])
         return record["value"]
 
+    def routine_ended(self, started: StartedRun, end: RunEnd) -> None:
+        came = self._normal(routine_end(started, end))
+        waiting = self._ran.get(sort_key(came["run"]))
+        if not waiting:
+            self.differ(f"a run of the routine {came['name']!r} that the recording doesn't have")
+            return
+        record = waiting.popleft()
+        where = first_difference(
+            [record["state"], self._normal(record["text"])], [came["state"], came["text"]]
+        )
+        if where:
+            self.differ(
+                f"record {record['n']}: a run of the routine {came['name']!r} ended otherwise: {where}"
+            )
+        self._came(record["n"])
+
     def turn_event(self, thread_id: str, turn_id: str, event: TurnEvent) -> None:
         del thread_id, turn_id
         match event:
+            case RunStarted(kind=kind):
+                run_kind.set(kind.value)
+            case RunEnded():
+                run_kind.set("")
             case Finished(text=text):
                 self._turn_ended("finished", text)
             case Failed(text=text):
@@ -385,19 +438,13 @@ class Script:
             return Posted(MessageRef(record["ref"]), record["order_key"])
         keys = [
             record["event"]["order_key"]
-            for record in self.inputs[: self._fed]
-            if record["type"] == "InboundMessage" and record["event"]["address"] == to
+            for record in self._feed[: self._fed]
+            if record["k"] == "in" and record["type"] == "InboundMessage" and record["event"]["address"] == to
         ]
         return Posted(MessageRef(f"replay:{nonce}"), f"{max(keys, default='')}~")
 
 
 def _first(exchanges: Mapping[str, deque[_Exchange]]) -> _Exchange | None:
-    left = (one for waiting in exchanges.values() for one in waiting)
+    kind = run_kind.get()
+    left = (one for waiting in exchanges.values() for one in waiting if one.record["run"] == kind)
     return min(left, key=lambda one: one.record["n"], default=None)
-
-
-def _other_call(came: str, expected: Record | None) -> str:
-    if expected is None:
-        return f"a call that the recording doesn't have: {came}"
-    known = f"{expected['tool']} {sort_key(expected['arguments'])}"
-    return f"record {expected['n']}: another call: expected {known}, came {came}"

@@ -8,6 +8,7 @@ import math
 import time
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from enum import Enum
 from functools import lru_cache
 from typing import Any, cast
@@ -15,7 +16,7 @@ from typing import Any, cast
 from pydantic import TypeAdapter
 from yarl import URL
 
-from bot.recordings.log import CONTAINED, Record
+from bot.recordings.log import Record
 from bot.runtime import StartError
 from core import errors
 from core.clock import SECOND_US
@@ -62,7 +63,7 @@ def _reader(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-def _read(kind: Any, stored: Any) -> Any:
+def read(kind: Any, stored: Any) -> Any:
     try:
         return _reader(kind).validate_python(stored)
     except ValueError as error:
@@ -81,7 +82,7 @@ def event_to_json(event: InboundEvent) -> dict[str, Any]:
 
 def event_from_json(stored: Mapping[str, Any]) -> InboundEvent:
     """Return the event. Raises StartError."""
-    return _read(_EVENTS.get(stored["type"], Unreadable), stored["event"])
+    return read(_EVENTS.get(stored["type"], Unreadable), stored["event"])
 
 
 def request_to_json(request: ModelRequest) -> dict[str, Any]:
@@ -95,13 +96,13 @@ def request_to_json(request: ModelRequest) -> dict[str, Any]:
 
 def reply_from_json(stored: Mapping[str, Any]) -> ModelReply:
     """Return the reply. Raises StartError."""
-    return _read(ModelReply, stored)
+    return read(ModelReply, stored)
 
 
 def job_end_from_json(stored: Mapping[str, Any]) -> ContainerEnd:
     """Return the end of a job in a container. Raises StartError."""
-    path = _read(tuple[tuple[JobState, str], ...], stored["path"])
-    changes = _read(StoredChanges | None, stored["changes"])
+    path = read(tuple[tuple[JobState, str], ...], stored["path"])
+    changes = read(StoredChanges | None, stored["changes"])
     return ContainerEnd(JobEnd(path, ended, result=stored["result"]), changes)
 
 
@@ -150,7 +151,7 @@ def plan_from_json(stored: Mapping[str, Any]) -> CallPlan:
 
 def risk_from_json(stored: Mapping[str, Any]) -> Risk:
     """Return the risk. Raises StartError."""
-    return _read(Risk, stored)
+    return read(Risk, stored)
 
 
 async def _never(call: CallContext) -> str:
@@ -229,9 +230,18 @@ def _excerpt(value: Any, at: int) -> str:
     return json.dumps(cut, ensure_ascii=False)
 
 
+def other_call(came: str, expected: Record | None) -> str:
+    """Return how a call differs from the one that the recording has next; None: it has none."""
+    if expected is None:
+        return f"a call that the recording doesn't have: {came}"
+    known = f"{expected['tool']} {sort_key(expected['arguments'])}"
+    return f"record {expected['n']}: another call: expected {known}, came {came}"
+
+
 # The time and ids of a replay.
 
-FOLLOWED = frozenset({RunKind.CHAT, RunKind.JOB})
+run_kind: ContextVar[str] = ContextVar("kind of the run that a task works for, empty outside", default="")
+FOLLOWED = frozenset({RunKind.CHAT, RunKind.ROUTINE, RunKind.JOB})
 """The runs that a replay repeats. What a subtask did is the outcome of its call."""
 
 
@@ -262,23 +272,27 @@ class ReplayClock:
 
 
 class ReplayIds:
-    """The recorded ids in their order, then new ones."""
+    """The recorded ids in their order for each kind of run, then new ones."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._fresh: Ids = RandomIds()
-        self._kept: defaultdict[str, deque[str]] = defaultdict(deque)
+        self._kept: defaultdict[tuple[str, str], deque[str]] = defaultdict(deque)
         for record in records:
-            if record["k"] == "id" and record["run"] in {"", CONTAINED, *FOLLOWED}:
-                self._kept[record["of"]].append(record["value"])
+            if record["k"] == "id":
+                self._kept[record["of"], record["run"]].append(record["value"])
 
     def row_id(self) -> str:
         return self._fresh.row_id()
 
     def call_id(self) -> str:
-        return self._kept["call"].popleft() if self._kept["call"] else self._fresh.call_id()
+        return self._next("call") or self._fresh.call_id()
 
     def gate_id(self) -> str:
-        return self._kept["gate"].popleft() if self._kept["gate"] else self._fresh.gate_id()
+        return self._next("gate") or self._fresh.gate_id()
 
     def code(self) -> str:
-        return self._kept["code"].popleft() if self._kept["code"] else self._fresh.code()
+        return self._next("code") or self._fresh.code()
+
+    def _next(self, of: str) -> str | None:
+        kept = self._kept[of, run_kind.get()]
+        return kept.popleft() if kept else None

@@ -6,7 +6,7 @@ from pathlib import Path
 from bot.config.schema import Config
 from bot.jobs.builder import build_dispatcher
 from bot.platforms import readable_files
-from core.clock import Clock
+from core.clock import Clock, Timers
 from core.ids import Ids
 from core.jobs.dispatch import ContainerProbe
 from core.messages import Message
@@ -30,7 +30,6 @@ from core.runs.workspace_texts import WorkspaceTexts
 from core.safety.leaks import LeakDetector
 from core.safety.paths import PathGuard
 from core.store.port import Store
-from core.timers import Timers
 from core.timezones import TimeZones
 from core.tools.pipeline import CallPipeline
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.config.schema import Config
-from core.clock import Clock
+from core.clock import Clock, Timers
 from core.ids import Ids
 from core.lazy_module import LazyModule
 from core.messages import InboundMessage
@@ -17,7 +17,6 @@ from core.runs.registry import RunRegistry
 from core.runs.services import ReplyHook
 from core.safety.leaks import LeakDetector
 from core.store.port import Store
-from core.timers import Timers
 from core.tools.pipeline import CallPipeline
 
 if TYPE_CHECKING:

@@ -17,12 +17,11 @@ from channels.webchat import WEB
 from core import texts
 from core.ids import Ids
 from core.lazy_module import LazyModule
-from core.preferences import Preferences, Thinking
 from core.store.feed import Explanations
 from core.store.pairing import NoiseRow
 from core.store.port import Store
 from core.store.rows import Explanation
-from core.users import Person, Role
+from core.users import Person, Preferences, Role, Thinking
 
 if TYPE_CHECKING:
     from core import timezones

@@ -28,8 +28,7 @@ from core.inbound.commands import (
     timezone,
 )
 from core.inbound.credentials import CredentialCapture
-from core.inbound.rules import InboundRules
-from core.inbound.sessions import Adopt, Create, Existing, Succeed
+from core.inbound.rules import Adopt, Create, Existing, InboundRules, Succeed
 from core.inbound.submission import (
     AboutJob,
     AnswerGate,

@@ -9,10 +9,9 @@ from core.ids import Ids
 from core.inbound.submission import ThreadSetting
 from core.lazy_dataclass import dataclass
 from core.messages import Choice, Message, Plain
-from core.preferences import UNSET, ModelChoice, Thinking, ThreadSettings
 from core.store.accept import AcceptView, StatusSnapshot, Verdict, refused
 from core.store.effects import Say, SetThread
-from core.users import Role
+from core.users import UNSET, ModelChoice, Role, Thinking, ThreadSettings
 
 DEFAULT = "default"
 MAX_BUTTONS = 20

@@ -23,10 +23,10 @@ from core.store.routine_rows import RunSteps
 from core.store.units import committed
 
 if TYPE_CHECKING:
+    from core.clock import Timers
     from core.ports import OutboxListener
     from core.store.feed import Changes
     from core.store.job_port import JobMonitors
-    from core.timers import Timers
 
 logger = logging.getLogger(__name__)
 

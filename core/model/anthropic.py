@@ -37,7 +37,6 @@ from core.model.request_texts import (
     to_json,
     with_image_data,
 )
-from core.preferences import Thinking
 from core.transcript import (
     AssistantSaid,
     Note,
@@ -48,6 +47,7 @@ from core.transcript import (
     ToolResult,
     UserSaid,
 )
+from core.users import Thinking
 
 VERSION = "2023-06-01"
 """The version of the API that all its servers know."""

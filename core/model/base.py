@@ -12,9 +12,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from core.lazy_dataclass import dataclass
 from core.model.tokens import text_tokens
-from core.preferences import Thinking
 from core.transcript import Origin, Said
 from core.usage import Usage
+from core.users import Thinking
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,8 @@ from core.model.conversation import Heard, Replied, steps
 from core.model.lenient_json import as_text, excerpt
 from core.model.provider_errors import without_key
 from core.model.request_texts import replayable, to_json
-from core.preferences import Thinking
 from core.transcript import AssistantSaid, Origin, Said, ToolCalled, ToolResult
+from core.users import Thinking
 
 PRESETS = Path(__file__).with_name("cli.toml")
 PROVIDER = "cli"

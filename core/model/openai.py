@@ -30,8 +30,8 @@ from core.model.request_texts import (
     to_json,
     with_image_data,
 )
-from core.preferences import Thinking
 from core.transcript import Origin, Said, ToolCalled
+from core.users import Thinking
 
 # A conversation as messages, as strict providers accept them.
 

@@ -36,7 +36,7 @@ from core.model.lenient_json import JoinedText, parse
 from core.model.provider_errors import ProviderError, model_error, read_error, read_error_body, retry_after_s
 from core.model.sse import SseParser
 from core.off_loop import off_loop
-from core.preferences import Thinking
+from core.users import Thinking
 
 ERROR_LIMIT_BYTES = 64 * 1024
 BODY_LIMIT_BYTES = 2 * 1024 * 1024

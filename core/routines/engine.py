@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from core.clock import SECOND_US, Clock
+from core.clock import SECOND_US, Clock, Timers
 from core.errors import BudgetUsedUp, HubError, ModelError, StoreError
 from core.events import RunKind, RunResult
 from core.ids import Ids
@@ -50,7 +50,6 @@ from core.store.port import Store
 from core.store.routine_rows import BudgetDay, NewRun, NextDue, RoutineRow, RunEnd, StartedRun
 from core.store.rows import UnfinishedRun
 from core.store.units import patiently
-from core.timers import Timers
 from core.timezones import TimeZones, in_force, told_at
 from core.usage import day_start
 

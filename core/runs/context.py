@@ -10,12 +10,11 @@ from core.lazy_dataclass import dataclass
 from core.lazy_module import LazyModule
 from core.model.visible_text import SILENT_REPLY
 from core.names import folded, quoted
-from core.preferences import Preferences
 from core.runs.skills import Skill, chosen, narrowed
 from core.runs.workspace_texts import Document, WorkspaceTexts
 from core.safety.fencing import FENCE_RULE
 from core.transcript import UserSaid
-from core.users import Principal
+from core.users import Preferences, Principal
 
 if TYPE_CHECKING:
     from core import timezones

@@ -14,9 +14,9 @@ from core.errors import ModelFault
 from core.lazy_dataclass import dataclass
 from core.model.base import Model, ModelAbilities, Price
 from core.model.tokens import TokenRatio
-from core.preferences import Thinking
 from core.runs.metering import Metering
 from core.usage import Usage
+from core.users import Thinking
 
 Uniform = Callable[[float, float], float]
 """Returns a random number between two bounds, as random.uniform."""

@@ -14,7 +14,6 @@ from core.extension import Extensions
 from core.gates import Gate
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Message
 from core.ports import Outbox, OutboxRow
-from core.preferences import Preferences
 from core.store.accept import Accepted, Judge
 from core.store.facets import (
     Consents,
@@ -45,7 +44,7 @@ from core.store.sign_in_port import SignIns
 from core.tool import ProcessInfo, UseLimit
 from core.transcript import AssistantSaid, Entry, Note, ToolResult, UserSaid
 from core.usage import Reservation
-from core.users import Person, Principal, Role
+from core.users import Person, Preferences, Principal, Role
 
 if TYPE_CHECKING:
     from core.store.container_port import ContainerJobs

@@ -10,11 +10,10 @@ from core.gates import Answer, Asked, ConsentSettings, Gate, Option, Vote
 from core.lazy_dataclass import dataclass
 from core.messages import Address, Message
 from core.ports import OutboxRow
-from core.preferences import NO_PREFERENCES, UNCHOSEN, UNSET, ModelChoice, Preferences, ThreadSettings
 from core.tool import Effect, ProcessInfo
 from core.transcript import Entry
 from core.usage import Reservation
-from core.users import Principal
+from core.users import NO_PREFERENCES, UNCHOSEN, UNSET, ModelChoice, Preferences, Principal, ThreadSettings
 
 REJOIN_US = 2_000_000
 """The time after a start to wait for the rest of an album that the previous shutdown interrupted."""

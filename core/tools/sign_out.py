@@ -9,14 +9,13 @@ import logging
 from functools import partial
 from typing import Protocol
 
-from core.clock import SECOND_US, Clock
+from core.clock import SECOND_US, Clock, Timers
 from core.consent import card_texts
 from core.errors import HubError, SignInFailed, VaultError
 from core.messages import Message, plain
 from core.store.facets import SealedSecret
 from core.store.sign_in_port import SignIns, SignOut
 from core.store.units import patiently
-from core.timers import Timers
 from core.tools.oauth import OAuthClient, Tokens
 
 TIMER = "sign-ins.revocation"

@@ -18,8 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bot.timers import LOOK_S, HubTime, ScheduledTimers
-from core.clock import SECOND_US, Clock, SystemClock
-from core.timers import Timers
+from core.clock import SECOND_US, Clock, SystemClock, Timers
 from tests.clock import ManualClock
 from tests.patience import PATIENCE_S
 from tests.plugins.profile import Profile

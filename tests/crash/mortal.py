@@ -102,11 +102,11 @@ class AnyMortalHub(Surrounded):
         self.hub = await fork_into(None, hub=orders.to_json())
         return self.hub
 
-    async def run(self) -> Forked:
-        """Start the hub as people do, with nothing in between: `hubbub run`."""
+    async def run(self, *options: str) -> Forked:
+        """Start the hub as people do, with nothing in between: `hubbub run OPTIONS`."""
         self.starts += 1
         self.served = self._times_served()
-        self.hub = await self._command(self.directory / "hub.log", "run")
+        self.hub = await self._command(self.directory / "hub.log", "run", *options)
         return self.hub
 
     def serves(self) -> bool:

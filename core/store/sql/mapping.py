@@ -21,15 +21,6 @@ from core.gates import (
 )
 from core.messages import Address, Sender
 from core.ports import OutboxRow, SendState
-from core.preferences import (
-    NO_PREFERENCES,
-    UNCHOSEN,
-    UNSET,
-    ModelChoice,
-    Preferences,
-    Thinking,
-    ThreadSettings,
-)
 from core.store.codecs import (
     answer_from_text,
     asked_from_json,
@@ -44,7 +35,17 @@ from core.store.rows import CallRow, CallState, Execution, GateView, ThreadRow, 
 from core.store.transaction import Row
 from core.tool import Effect, ProcessInfo
 from core.transcript import Entry
-from core.users import Principal, Role
+from core.users import (
+    NO_PREFERENCES,
+    UNCHOSEN,
+    UNSET,
+    ModelChoice,
+    Preferences,
+    Principal,
+    Role,
+    Thinking,
+    ThreadSettings,
+)
 
 ACTIVE = "('running', 'waiting')"
 """The states of a thread's active turn, spelled as in the index: otherwise SQLite does not use it."""

@@ -8,7 +8,6 @@ from itertools import groupby
 from core.audit_chain import AuditKind
 from core.messages import Address, Sender
 from core.ports import OutboxRow
-from core.preferences import Preferences
 from core.store.codecs import storable
 from core.store.effects import OfferLink
 from core.store.pairing import (
@@ -33,7 +32,7 @@ from core.store.sql.mapping import PREFERENCES, PRINCIPAL, REQUEST, preferences_
 from core.store.sql.outbox import Cause, enqueue
 from core.store.transaction import Row, Transaction
 from core.store.units import Facet, reads, writes
-from core.users import Account, Person, Principal, Role, Via
+from core.users import Account, Person, Preferences, Principal, Role, Via
 
 HOUR_US = 4 * CODE_LIFE_US
 WEEK_US = 7 * 24 * HOUR_US

@@ -9,14 +9,13 @@ from typing import Any
 from core.audit_chain import AuditKind
 from core.clock import SECOND_US
 from core.messages import Sender
-from core.preferences import NO_PREFERENCES, Preferences
 from core.store.codecs import storable
 from core.store.port import KeyKind
 from core.store.sql.audit import record
 from core.store.sql.mapping import PREFERENCES, PRINCIPAL, preferences_of, principal_of
 from core.store.transaction import Transaction
 from core.store.units import Facet, reads, writes
-from core.users import Account, Identity, Principal, Role, Via
+from core.users import NO_PREFERENCES, Account, Identity, Preferences, Principal, Role, Via
 
 _RECORDED = {Via.PAIRED, Via.LINKED}
 """The ways to gain access that record themselves, with the person who decided."""

@@ -5,6 +5,7 @@ import contextlib
 import gc
 import hashlib
 import json
+import signal
 import sqlite3
 import ssl
 import stat
@@ -13,7 +14,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import pytest_asyncio
@@ -39,11 +40,12 @@ from tests.bot.cli.in_process import command
 from tests.bot.web.api_client import client
 from tests.core.tools.support import Call
 from tests.core.tools.website import Website
+from tests.crash.mortal import open_mortal_hub
 from tests.harness.process import hubbub
 from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Card, Hub, open_hub
 from tests.scenarios.test_mcp import becomes, section
 from tests.simulators.mcp.web import open_web_server
-from tests.simulators.model import HttpError
+from tests.simulators.model import Hold, HttpError
 from tests.simulators.model.replies import ToolCall, text, tools
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -230,6 +232,126 @@ async def test_a_job_in_a_container_ends_in_a_replay_as_it_did_and_no_docker_is_
             assert difference in (script.difference or ""), kind
 
 
+ROUTINES = [
+    {
+        **{"name": "context", "trigger": {"type": "manual"}, "guardrails": {"cooldown_s": 0}},
+        "action": {
+            **{"type": "lightweight", "prompt": "Sum it up", "context_paths": ["notes.txt"]},
+            **{"use_tools": True, "allowed_tools": ["shell"], "grants": ["shell *"]},
+        },
+    },
+    {
+        **{"name": "job", "trigger": {"type": "manual"}, "guardrails": {"cooldown_s": 0}},
+        "action": {
+            **{"type": "full_job", "title": "Stars", "description": "Count the stars"},
+            **{"allowed_tools": ["shell"], "grants": ["shell *"]},
+        },
+    },
+    {
+        **{"name": "alarm", "guardrails": {"cooldown_s": 0}},
+        "trigger": {"type": "event", "pattern": "fire", "on_match": "consume"},
+        "action": {"type": "reminder", "text": "There is a fire"},
+    },
+]
+
+
+async def test_runs_of_routines_are_replayed_without_their_effects(tmp_path: Path) -> None:
+    (tmp_path / "hub").mkdir()
+    async with Website() as site, open_hub(tmp_path / "hub", start=False) as hub:
+        (hub.workspace / "notes.txt").write_text("It rained.")
+        hub.model.rule("Sum it up", tools(ToolCall("shell", {"command": "touch summed"})))
+        hub.model.rule("Sum it up", text("Wet."), on="tool")
+        hub.model.rule("Count the stars", tools(ToolCall("shell", {"command": "touch counted"})))
+        hub.model.rule("Count the stars", text("Seven."), on="tool")
+        with recording(tmp_path / "rec", Seams(clock=hub.clock)) as seams:
+            await hub.serve(seams)
+            await hub.telegram.wait_polling(TOKEN, LIMIT_S)
+            await _says(hub, "hello")
+            async with client(hub.directory) as api:
+                for routine in ROUTINES:
+                    status, page = await api.ask("POST", "/api/routines", routine)
+                    assert status < 300, page
+                for name in ("context", "job"):
+                    await api.ask("POST", f"/api/routines/{name}/fire", {})
+                for told in ("Wet.", "Seven."):
+                    await hub.telegram.wait_text(OWNER, told)
+            await _says(hub, "there is a fire", "There is a fire")
+            await _says(hub, "all quiet")
+            await hub.stop()
+        place = Place(hub, site, tmp_path / "rec", [], 0)
+        assert [record["state"] for record in place.records("ran")] == ["attention"] * 3
+        for file in ("summed", "counted", "notes.txt"):
+            (hub.workspace / file).unlink()
+        asked, before = len(hub.model.log), everything(hub.directory)
+        script = await replayed(place, tmp_path / "own")
+        assert script.difference is None
+        assert (len(hub.model.log), everything(hub.directory)) == (asked, before)
+        runs = "SELECT o.name, r.state, r.result FROM routine_runs r JOIN routines o ON o.id = r.routine_id"
+        assert sorted(rows(tmp_path / "own", runs)) == sorted(rows(hub.directory, runs))
+        assert rows(tmp_path / "own", "SELECT count(*) FROM grants") == [(0,)]
+        copy = tmp_path / "otherwise"
+        copy.mkdir()
+        lines = place.text.splitlines(keepends=True)
+        changed = [line.replace("Wet.", "Dry.") if '"k":"ran"' in line else line for line in lines]
+        (copy / FILE_NAME).write_text("".join(changed))
+        script = await replayed(replace(place, recording=copy), tmp_path / "other")
+        assert "a run of the routine 'context' ended otherwise" in (script.difference or "")
+
+
+async def test_restarts_in_the_middle_of_turns_are_replayed(tmp_path: Path) -> None:
+    (tmp_path / "town").mkdir()
+    async with open_mortal_hub(tmp_path / "town") as town, Website() as site:
+
+        async def starts() -> None:
+            await town.run("--record", str(tmp_path / "rec"))
+            await town.served_at_last()
+
+        async def says(words: str, answer: str) -> None:
+            town.owner_says(words)
+            await town.telegram.wait_text(OWNER, answer)
+
+        def recorded(kind: str) -> list[str]:
+            lines = (tmp_path / "rec" / FILE_NAME).read_text().splitlines()
+            return [line for line in lines if f'"k":"{kind}"' in line]
+
+        async def cut_off(words: str, sent: signal.Signals) -> None:
+            town.model.fault(Hold())
+            town.owner_says(words)
+            await town.model.wait_requests(state="held")
+            async with asyncio.timeout(LIMIT_S):
+                while not any(words in line for line in recorded("in")):  # noqa: ASYNC110 - another process
+                    await asyncio.sleep(0.01)
+            await town.end(sent)
+            town.model.release()
+
+        await starts()
+        await says("hello", "You said: hello")
+        await cut_off("killed here", signal.SIGKILL)
+        await starts()
+        await town.telegram.wait_text(OWNER, "You said: killed here")
+        await cut_off("stopped here", signal.SIGINT)
+        await starts()
+        await town.telegram.wait_text(OWNER, "You said: stopped here")
+        town.owner_says("please run: touch begun; sleep 30")
+        await town.answer_cards_until([OWNER], (town.workspace / "begun").exists)
+        await town.kill()
+        await starts()
+        await town.answer_cards_until([OWNER], lambda: bool(town.answers(OWNER, "Done:")))
+        await says("thank you", "You said: thank you")
+        await town.stop()
+        (town.workspace / "begun").unlink()
+        asked = len(town.model.log)
+        loaded = load(town.directory / "hubbub.toml", environ={}, secrets=False)
+        assert len(recorded("session")) == 4
+        place = Place(cast("Hub", town), site, tmp_path / "rec", [], 0)
+        script = await replayed(place, tmp_path / "own", loaded)
+        assert script.difference is None
+        assert len(town.model.log) == asked
+        assert not (town.workspace / "begun").exists()
+        said = "SELECT kind, text FROM entries ORDER BY seq"
+        assert rows(tmp_path / "own", said) == rows(town.directory, said)
+
+
 def rows(directory: Path, sql: str) -> list[tuple[Any, ...]]:
     with contextlib.closing(sqlite3.connect(directory / "data" / "hub.db")) as database:
         return database.execute(sql).fetchall()
@@ -299,7 +421,8 @@ async def test_a_replay_asks_and_answers_the_same_and_touches_nothing(place: Pla
     ends = [record["text"] for record in place.records("turn")]
     assert [text for (text,) in answers if text] == ends
     assert len(ends) >= 20
-    assert routines == (0,)
+    runs = rows(tmp_path, "SELECT state, result FROM routine_runs")
+    assert (routines, runs) == ((1,), [("attention", "Looked.")])
 
 
 async def test_a_tool_gets_the_recorded_answer_without_a_connection(place: Place) -> None:

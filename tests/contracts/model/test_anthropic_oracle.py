@@ -19,8 +19,8 @@ from core.clock import SystemClock
 from core.model.anthropic import AnthropicModel, Dialect, RequestTexts
 from core.model.base import ImagePart, ModelAbilities, ModelReply, ModelRequest, ThinkingStyle, ToolSpec
 from core.model.http import model_client
-from core.preferences import Thinking
 from core.transcript import AssistantSaid, Note, Origin, ResultStatus, ToolCalled, ToolResult, UserSaid
+from core.users import Thinking
 from tests.core.model.sdk_types import complaints
 from tests.simulators.model import CutArguments, ModelSimulator, Reply, ToolCall, Usage
 from tests.simulators.model.anthropic_messages import signature_of

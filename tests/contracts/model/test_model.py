@@ -27,7 +27,6 @@ from core.model.base import (
 from core.model.demo import DemoModel
 from core.model.http import model_client
 from core.model.openai import OpenAIModel
-from core.preferences import Thinking
 from core.transcript import (
     AssistantSaid,
     Note,
@@ -39,6 +38,7 @@ from core.transcript import (
     ToolResult,
     UserSaid,
 )
+from core.users import Thinking
 from tests.core.model.test_cli import model_of as cli_model_of
 from tests.patience import PATIENCE_S
 from tests.simulators.agent_cli import AgentCli

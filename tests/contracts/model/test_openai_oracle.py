@@ -19,8 +19,8 @@ from core.clock import SystemClock
 from core.model.base import ImagePart, ModelReply, ModelRequest, ToolSpec
 from core.model.http import model_client
 from core.model.openai import Dialect, OpenAIModel, RequestTexts
-from core.preferences import Thinking
 from core.transcript import AssistantSaid, ResultStatus, ToolCalled, ToolResult, UserSaid
+from core.users import Thinking
 from tests.core.model.recorded_server import RecordedServer, answer
 from tests.core.model.sdk_types import complaints
 from tests.core.model.support import recorded

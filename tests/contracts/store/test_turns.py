@@ -9,12 +9,11 @@ from core.errors import StaleTurn
 from core.events import NO_MODELS, CandidateFailed, FailuresSpent, ModelTrace, Verbosity
 from core.gates import ConsentSettings, Grant, GrantScope, Option
 from core.ports import SendState
-from core.preferences import UNSET, ModelChoice, Preferences, Thinking, ThreadSettings
 from core.store.effects import CloseGate, RecordGrant, SetThread, StopThread
 from core.store.rows import CallRow, CallState, NewCall, TurnStart, TurnState
 from core.tool import Effect, ProcessInfo
 from core.transcript import AssistantSaid, Note, Origin, ResultStatus, ToolCalled, ToolResult, UserSaid
-from core.users import Principal, Role
+from core.users import UNSET, ModelChoice, Preferences, Principal, Role, Thinking, ThreadSettings
 from tests.contracts.store.bench import BEN, CHANNEL, SECOND, Bench
 from tests.contracts.store.calls import ask_person, go, ok
 

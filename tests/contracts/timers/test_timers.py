@@ -10,9 +10,8 @@ import pytest
 import pytest_asyncio
 
 from bot.timers import ScheduledTimers
-from core.clock import SECOND_US
+from core.clock import SECOND_US, Timers, TimerState
 from core.errors import StoreUnavailable
-from core.timers import Timers, TimerState
 from tests.clock import JumpingClock
 from tests.timers import ManualTimers
 

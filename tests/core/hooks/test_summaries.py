@@ -13,7 +13,6 @@ from core.hooks.summaries import TRANSCRIPT_LIMIT_CHARS, SessionSummaries, Unfin
 from core.ids import RandomIds
 from core.messages import Address
 from core.model.base import ModelAbilities, ModelReply, ModelRequest, ReplyDelta
-from core.preferences import Preferences
 from core.runs.model_list import ConfiguredModel, ModelList
 from core.runs.unseen_models import UnseenModels
 from core.safety.leaks import LeakDetector
@@ -21,7 +20,7 @@ from core.store.rows import ThreadRow
 from core.timezones import TimeZones
 from core.transcript import AssistantSaid, Entry, Note, Origin, ToolCalled, UserSaid
 from core.usage import Usage
-from core.users import Principal, Role
+from core.users import Preferences, Principal, Role
 from tests.core.runs.models_bench import unrecorded
 
 ADA = Principal("ada", Role.OWNER, "Ada")

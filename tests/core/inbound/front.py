@@ -9,8 +9,7 @@ from core.consent.facts import Policy
 from core.consent.rules import EffectivePolicy
 from core.inbound.credentials import CredentialCapture, InboundCredentials
 from core.inbound.judge import EventJudge
-from core.inbound.rules import InboundRules
-from core.inbound.sessions import SessionManager
+from core.inbound.rules import InboundRules, SessionManager
 from core.messages import (
     Address,
     Attachment,

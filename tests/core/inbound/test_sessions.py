@@ -14,8 +14,7 @@ from core.consent.facts import Policy
 from core.consent.rules import EffectivePolicy
 from core.ids import RandomIds
 from core.inbound.judge import EventJudge
-from core.inbound.rules import InboundRules
-from core.inbound.sessions import SessionManager
+from core.inbound.rules import InboundRules, SessionManager
 from core.messages import Address, InboundMessage, Sender
 from core.people.access import Access, ChannelAccess, DirectMode, GroupMode
 from core.store.rows import TurnState

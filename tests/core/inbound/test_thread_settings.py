@@ -11,8 +11,7 @@ from core import texts
 from core.events import Verbosity
 from core.inbound import thread_settings
 from core.people.access import ChannelAccess, DirectMode
-from core.preferences import UNSET, ModelChoice, Thinking, ThreadSettings
-from core.users import Role
+from core.users import UNSET, ModelChoice, Role, Thinking, ThreadSettings
 from tests.contracts.store.bench import text_of
 from tests.core.inbound.front import OWNER, OWNER_ACCOUNT, Front
 

@@ -24,9 +24,9 @@ from core.model.anthropic import AnthropicModel, Dialect, RequestTexts, conversa
 from core.model.anthropic_reply import ReplyAssembler
 from core.model.base import ModelAbilities, ModelReply, ModelRequest, ThinkingStyle
 from core.model.http import model_client
-from core.preferences import Thinking
 from core.transcript import AssistantSaid, Note, Said, ToolCalled, UserSaid
 from core.usage import Usage
+from core.users import Thinking
 from tests.core.model.odd_servers import A_FIRST, A_START, A_STOP, A_TEXT, a_end, delta, start
 from tests.core.model.recorded_server import RecordedServer, answer
 from tests.core.model.support import TestClock, asking, collect

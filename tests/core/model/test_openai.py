@@ -23,9 +23,9 @@ from core.errors import (
 from core.model.base import ModelAbilities, ModelReply, ReplyDelta, ThinkingStyle
 from core.model.http import model_client
 from core.model.openai import OpenAIModel
-from core.preferences import Thinking
 from core.transcript import AssistantSaid, ResultStatus, ToolCalled, ToolResult
 from core.usage import Usage
+from core.users import Thinking
 from tests.core.model.recorded_server import RecordedServer, answer
 from tests.core.model.support import TestClock, asking, collect, recorded
 from tests.patience import PATIENCE_S

@@ -14,7 +14,7 @@ from bot.jobs.builder import DockerProbe
 from bot.routines.management import build_manager
 from bot.routines.service import build_routines
 from bot.timers import ScheduledTimers
-from core.clock import SECOND_US, Clock
+from core.clock import SECOND_US, Clock, Timers
 from core.errors import ModelRejected
 from core.events import RunKind, TurnListeners
 from core.ids import Ids, RandomIds
@@ -33,7 +33,6 @@ from core.store.port import Store
 from core.store.routine_port import RoutineRuns
 from core.store.routine_rows import RoutineRow, RoutineRunRow, StartedRun
 from core.store.sqlite.store import open_store
-from core.timers import Timers
 from core.tool import ProcessInfo
 from core.tools.pipeline import CallPipeline
 from core.transcript import Origin, UserSaid

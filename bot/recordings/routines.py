@@ -1,0 +1,210 @@
+"""Routines in recordings: what is recorded of them and their runs, and how a replay's hub gets both."""
+
+import contextlib
+import dataclasses
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from bot.app import App
+from bot.recordings.log import Record
+from bot.recordings.values import plain_value, read
+from bot.runtime import StartError
+from channels.webchat import WEB
+from core.ids import RandomIds
+from core.routine import Lightweight
+from core.routines.definitions import definition_of
+from core.routines.heartbeat import HEARTBEAT_ID, LIST, LIST_LIMIT_BYTES
+from core.routines.run import READ_LIMIT_BYTES
+from core.store.port import Store
+from core.store.routine_rows import BudgetDay, NewRun, RoutineRow, RoutineText, RunEnd, StartedRun
+
+
+def routine_to_json(row: RoutineRow, owner: str) -> dict[str, Any]:
+    """Return what is recorded of a routine. `owner`: their name."""
+    text = plain_value(row.text)
+    known = {"id": row.id, "owner": owner, "thread": row.thread_id, "enabled": row.enabled}
+    return {**known, "text": text}
+
+
+def routine_from_json(stored: Mapping[str, Any]) -> RoutineText:
+    """Return a routine's definition for a replay, in which only messages fire it by themselves: slots,
+    deliveries, events of the hub and people's wishes are runs of the recording."""
+    text = read(RoutineText, stored["text"])
+    kind = text.kind if text.kind == "event" else "manual"
+    return dataclasses.replace(text, kind=kind, next_slot_at=None, webhook_path=None)
+
+
+def routine_end(started: StartedRun, end: RunEnd) -> dict[str, Any]:
+    """Return how a routine's run ended. Why one failed may name ids, and isn't compared."""
+    run = {"id": started.routine.id, "key": started.run.key}
+    return {"run": run, "name": started.routine.text.name, "state": end.state.value, "text": end.result or ""}
+
+
+def files_of(row: RoutineRow) -> Iterator[tuple[str, int]]:
+    """The files that a routine's question may hold, and how much of each is read."""
+    with contextlib.suppress(ValueError):
+        action = definition_of(row).action
+        if row.id == HEARTBEAT_ID:
+            yield LIST, LIST_LIMIT_BYTES
+        elif isinstance(action, Lightweight):
+            yield from ((path, READ_LIMIT_BYTES) for path in action.context_paths)
+
+
+def nothing_to_read(path: str, limit_bytes: int) -> bytes:
+    """Read nothing, before a recording begins."""
+    raise ValueError(f"{path} is not read: at most {limit_bytes} bytes")
+
+
+_Changing = Callable[..., Awaitable[RoutineRow | None]]
+
+
+class HearsRoutines(Protocol):
+    """Hears of routines and their runs as they are stored."""
+
+    async def routine_changed(self, row: RoutineRow) -> None: ...
+
+    def routine_deleted(self, routine_id: str) -> None: ...
+
+    async def routine_begun(self, started: StartedRun) -> None: ...
+
+    def routine_ended(self, started: StartedRun, end: RunEnd) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Hears of the ends of runs alone. `ended`: called with each."""
+
+    ended: Callable[[StartedRun, RunEnd], None]
+
+    async def routine_changed(self, row: RoutineRow) -> None:
+        pass
+
+    def routine_deleted(self, routine_id: str) -> None:
+        pass
+
+    async def routine_begun(self, started: StartedRun) -> None:
+        pass
+
+    def routine_ended(self, started: StartedRun, end: RunEnd) -> None:
+        self.ended(started, end)
+
+
+class _Facets:
+    """Some facets of a store, or units of a facet, in place of its own."""
+
+    def __init__(self, inner: object, **instead: object) -> None:
+        self._inner = inner
+        self.__dict__ |= instead
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+def heard_store(store: Store, hears: HearsRoutines) -> Store:
+    """Return a store that tells of routines and their runs."""
+    routines, runs = store.routines, store.runs
+
+    def told(
+        unit: Callable[..., Awaitable[RoutineRow | None]],
+    ) -> Callable[..., Awaitable[RoutineRow | None]]:
+        async def changes(*arguments: Any, **named: Any) -> RoutineRow | None:
+            row = await unit(*arguments, **named)
+            if row is not None:
+                await hears.routine_changed(row)
+            return row
+
+        return changes
+
+    async def delete_routine(routine_id: str) -> bool:
+        gone = await routines.delete_routine(routine_id)
+        if gone:
+            hears.routine_deleted(routine_id)
+        return gone
+
+    async def begin_runs(*, most: int, day: BudgetDay) -> Sequence[StartedRun]:
+        begun = await runs.begin_runs(most=most, day=day)
+        for started in begun:
+            await hears.routine_begun(started)
+        return begun
+
+    async def finish_run(run_id: str, end: RunEnd) -> bool:
+        started = await runs.started_run(run_id)
+        ended = await runs.finish_run(run_id, end)
+        if ended and started is not None:
+            hears.routine_ended(started, end)
+        return ended
+
+    changing = {
+        "save_routine": told(routines.save_routine),
+        "rewrite_routine": told(routines.rewrite_routine),
+        "switch_routine": told(routines.switch_routine),
+        "delete_routine": delete_routine,
+    }
+    facets = {
+        "routines": _Facets(routines, **changing),
+        "runs": _Facets(runs, begin_runs=begin_runs, finish_run=finish_run),
+    }
+    return cast("Store", _Facets(store, **facets))
+
+
+class FedHub(Protocol):
+    """What the replay's hub is made to do besides hearing messages."""
+
+    async def take_up(self, person: str, thread_id: str) -> object:
+        """Let a person go on with a thread in the console."""
+        ...
+
+    async def put_routine(self, record: Record, thread_id: str | None) -> None:
+        """Make a routine what it became."""
+        ...
+
+    async def delete_routine(self, routine_id: str) -> None:
+        """Delete a routine."""
+        ...
+
+    async def fire(self, record: Record) -> None:
+        """Let a run of a routine begin that no message began."""
+        ...
+
+
+class ReplayedHub:
+    """A hub whose routines are put, and run, as the recording has it. Implements FedHub."""
+
+    def __init__(self, app: App, workspace: Path) -> None:
+        self._app = app
+        self._workspace = workspace
+
+    async def take_up(self, person: str, thread_id: str) -> object:
+        return await self._app.store.inbound.take_up_thread(person, WEB, thread_id, thread_id)
+
+    async def put_routine(self, record: Record, thread_id: str | None) -> None:
+        routines, text = self._app.store.routines, routine_from_json(record)
+        row = await routines.routine(record["id"])
+        if row is None:
+            people = await self._app.store.people.people()
+            owners = [one.user.user_id for one in people if one.user.name == record["owner"]]
+            row = await routines.save_routine(record["id"], owners[0], text, thread_id) if owners else None
+        elif row.text != text:
+            row = await routines.rewrite_routine(row.id, text, version=row.version)
+        if row is not None and row.enabled != record["enabled"]:
+            row = await routines.switch_routine(row.id, enabled=record["enabled"], next_slot_at=None)
+        if row is None:
+            raise StartError(f"the recording's routine {text.name!r} can't be made here; record it again")
+        self._app.routines.changed(row)
+
+    async def delete_routine(self, routine_id: str) -> None:
+        await self._app.store.routines.delete_routine(routine_id)
+        self._app.routines.deleted(routine_id)
+
+    async def fire(self, record: Record) -> None:
+        for name, text in record["files"].items():
+            file = (self._workspace / name).resolve()
+            if file.is_relative_to(self._workspace.resolve()):
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, encoding="utf-8")
+        run, ids = record["run"], RandomIds()
+        new = NewRun(ids.row_id(), record["id"], **run, heeds_guardrails=False)
+        await self._app.store.runs.claim_run(new)
+        self._app.routines.fired([record["id"]])
