@@ -10,8 +10,6 @@ const HINTS_MS = 250;
 
 export class SearchList {
   selected = "";
-  /** The row of one line of what is selected, if it is listed; "" for all of it. */
-  #line = "";
 
   /**
    * @param {Context} context
@@ -27,9 +25,9 @@ export class SearchList {
     this.note = h("div", { class: "list-note", role: "status" });
     this.rows = new VirtualList({
       label: options.label,
-      row: (/** @type {any} */ item) => options.row(item, this.#current(item)),
+      row: (/** @type {any} */ item) => options.row(item, item.id === this.selected),
       version: (/** @type {any} */ item) =>
-        JSON.stringify([options.version(item), this.#current(item), new Date().toDateString()]),
+        JSON.stringify([options.version(item), item.id === this.selected, new Date().toDateString()]),
       onEnd: () => this.pages.more(),
     });
     this.field = h("input", {
@@ -67,17 +65,10 @@ export class SearchList {
     this.rows.close();
   }
 
-  /** @param {string} id @param {number} [at] a line of it */
-  select(id, at) {
+  /** @param {string} id */
+  select(id) {
     this.selected = id;
-    this.#line = at ? `${id}/${at}` : "";
     this.rows.refresh();
-  }
-
-  /** @param {{id: string}} item */
-  #current({ id }) {
-    const listed = this.#line && this.pages.items.some((one) => one.id === this.#line);
-    return id === (listed ? this.#line : this.selected);
   }
 
   focus() {

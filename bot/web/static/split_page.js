@@ -37,7 +37,7 @@ export class SplitPage {
     const there = !first && route.detail === this.#detail;
     const stays = there && (!at || this.#open?.look?.(at));
     this.element.dataset.open = route.detail ? "detail" : "list";
-    this.list.select(route.detail, at);
+    this.list.select(route.detail);
     if (stays) return;
     this.#detail = route.detail;
     this.#open?.close();

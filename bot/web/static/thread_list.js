@@ -28,8 +28,8 @@ export class ThreadList extends SearchList {
     super(context, {
       ...options,
       pages,
-      row: (one, current) => (one.hit ? hitRow(one, current, wordsOf(pages.query)) : row(one, current, unread.is(one))),
-      version: (one) => [one.updated_at, one.title, one.preview, one.turn?.state, one.waiting, unread.is(one), one.hit && pages.query],
+      row: (one, current) => row(one, current, unread.is(one), wordsOf(pages.query)),
+      version: (one) => [one.updated_at, one.title, one.preview, one.turn?.state, one.waiting, unread.is(one), one.hits && pages.query],
       hints: ["thread_changed", "approval_needed", "approval_resolved"],
       filters: h("div", { class: "list-filters" }),
       empty: () => (filter.show === "waiting" ? [h("p", {}, "Nothing is waiting for an answer.")] : options.empty()),
@@ -83,37 +83,27 @@ function recalled() {
   }
 }
 
-/** @param {Thread} thread @param {boolean} current @param {boolean} unread */
-function row(thread, current, unread) {
+/** Of a conversation with a message that was found, the row leads to that one.
+ * @param {Thread & {hits?: any[]}} thread @param {boolean} current @param {boolean} unread
+ * @param {string[]} words that were looked for */
+function row(thread, current, unread, words) {
   const name = thread.own && !thread.group ? "" : `${thread.group ? "Group" : thread.user.name} · `;
+  const { hits = [] } = thread;
+  const [hit] = hits;
+  const found = hits.length > 1 ? [`${hits.length} messages`] : hits.map(() => "message");
+  const marks = [...(thread.channel === "web" ? [] : [thread.channel]), ...found];
   const one = rowLink({
-    href: link("chat", thread.id),
+    href: link("chat", thread.id, hit ? { at: String(hit.seq) } : {}),
     current,
     title: titleOf(thread),
     time: timeView(thread.updated_at, shortTime(thread.updated_at)),
-    via: thread.channel === "web" ? null : h("span", { class: "via" }, thread.channel),
+    via: marks.length ? h("span", { class: "via" }, marks.join(" · ")) : null,
     about: name + clip(unmarked(thread.preview), 160),
     badge: badge(thread),
   });
+  if (hit) one.querySelector(".row-preview")?.replaceChildren(...marked(around(hit.excerpt, words), words));
   one.classList.toggle("unread", unread);
   if (unread) one.firstElementChild?.prepend(h("span", { class: "dot", role: "img", "aria-label": "Unread" }));
-  return one;
-}
-
-/** A message that was found, which the row leads to. @param {any} hit @param {boolean} current
- * @param {string[]} words that it was found by */
-function hitRow(hit, current, words) {
-  const said = around(hit.excerpt, words);
-  const one = rowLink({
-    href: link("chat", hit.thread_id, { at: String(hit.seq) }),
-    current,
-    title: hit.excerpt,
-    time: timeView(hit.at, shortTime(hit.at)),
-    via: h("span", { class: "via" }, "message"),
-    about: `in ${hit.title || "a conversation"}`,
-    badge: null,
-  });
-  one.querySelector(".row-title").replaceChildren(...marked(said, words));
   return one;
 }
 

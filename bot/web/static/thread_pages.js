@@ -1,5 +1,5 @@
-/** Threads as far as they were asked for, newest activity first, kept in that order; below what a search found of
- * them, the messages it found. */
+/** Threads as far as they were asked for, newest activity first, kept in that order; of a search, each with the
+ * newest of its messages that were found. */
 
 import * as api from "./api.js";
 import { ListPages } from "./list_pages.js";
@@ -24,8 +24,10 @@ export class ThreadPages extends ListPages {
       api.threads({ ...wanted, before: cursor, limit: PAGE, signal }),
       query && !cursor ? api.search({ query, limit: HITS, signal }) : { found: [] },
     ]);
-    const hits = said.found.map((hit) => ({ ...hit, id: `${hit.thread_id}/${hit.seq}`, hit: true }));
-    return { items: [...page.threads, ...hits], next: page.next };
+    /** @type {Map<string, any[]>} */ const hits = new Map();
+    for (const hit of said.found) hits.set(hit.thread_id, [...(hits.get(hit.thread_id) ?? []), hit]);
+    const items = page.threads.map((/** @type {Thread} */ one) => ({ ...one, hits: hits.get(one.id) }));
+    return { items, next: page.next };
   }
 
   /** Whatever changed is now among the newest. */
