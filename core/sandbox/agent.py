@@ -1,9 +1,9 @@
 """The driver of an agent CLI inside a container: its models, its events and its messages are the hub's.
 
-The CLI works with its own tools and speaks its provider's protocol (OpenAI's chat completions or Anthropic's
-messages) to a port of loopback. The driver passes each call on as a request to the hub, which meters it and
-answers it once, so that a restart of the hub is a wait for the CLI. The CLI's lines of stream-JSON become the
-events of the job. Needs nothing but the standard library.
+The CLI works with its own tools and speaks its provider's protocol (OpenAI's chat completions or responses,
+or Anthropic's messages) to a port of loopback. The driver passes each call on as a request to the hub, which
+meters it and answers it once, so that a restart of the hub is a wait for the CLI. The CLI's lines of
+stream-JSON become the events of the job. Needs nothing but the standard library.
 """
 
 import asyncio

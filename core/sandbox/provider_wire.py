@@ -22,6 +22,8 @@ _STOPS = {
     "filtered": ("refusal", "content_filter"),
     "overflow": ("model_context_window_exceeded", "length"),
 }
+_INCOMPLETE = {"length": "max_output_tokens", "filtered": "content_filter", "overflow": "max_output_tokens"}
+_TEXTS = ("text", "input_text", "output_text")
 Json = dict[str, Any]
 
 
@@ -32,7 +34,7 @@ def texts_of(content: Any) -> str:
     parts: list[str] = []
     for block in objects_in(content):
         kind = block.get("type")
-        parts.append(str(block.get("text", "")) if kind == "text" else f"[{kind} left out]")
+        parts.append(str(block.get("text", "")) if kind in _TEXTS else f"[{kind} left out]")
     return "\n".join(parts)
 
 
@@ -89,6 +91,35 @@ def from_openai(body: Json) -> Json:
     tools = [_tool(one, one.get("parameters")) for one in functions]
     most = body.get("max_completion_tokens") or body.get("max_tokens")
     return _request("\n\n".join(system), said, tools, most)
+
+
+def from_responses(body: Json) -> Json:
+    """Return the request of the hub's that a call of the responses API is. The hub keeps no response, so the
+    call has the whole conversation."""
+    if body.get("previous_response_id") or body.get("conversation"):
+        raise ValueError("nothing is kept between calls: send the whole conversation as `input`")
+    system = [str(body["instructions"])] if body.get("instructions") else []
+    said: list[list[str]] = []
+    given = body["input"]
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else objects_in(given)
+    for item in items:
+        match item.get("type", "message"), item.get("role"):
+            case "message", "system" | "developer":
+                system.append(texts_of(item.get("content")))
+            case "message", role:
+                who = "assistant" if role == "assistant" else "user"
+                said.append([who, texts_of(item.get("content"))])
+            case "function_call", _:
+                said.append(["call", str(item["call_id"]), str(item["name"]), str(item["arguments"])])
+            case "function_call_output", _:
+                said.append(["result", str(item["call_id"]), "ok", texts_of(item["output"])])
+            case "reasoning", _:
+                pass
+            case kind, _:
+                raise ValueError(f"an item of the type {kind} can't be passed on")
+    functions = [one for one in objects_in(body.get("tools")) if one.get("type") == "function"]
+    tools = [_tool(one, one.get("parameters")) for one in functions]
+    return _request("\n\n".join(system), said, tools, body.get("max_output_tokens"))
 
 
 def _tool(given: Json, parameters: Any) -> Json:
@@ -154,6 +185,61 @@ def to_openai(answer: Json, number: int, *, stream: bool) -> Iterator[bytes]:
     yield _data({**whole, "choices": [], "usage": usage}) + b"data: [DONE]\n\n"
 
 
+def to_responses(answer: Json, number: int, *, stream: bool) -> Iterator[bytes]:
+    """Yield the answer of the responses API: the events of a stream, or one object."""
+    items = [_message_item(answer["text"], number)] if answer["text"] else []
+    for call in answer["calls"]:
+        given = {"call_id": call["id"], "name": call["tool"], "arguments": call["arguments"]}
+        items.append({"type": "function_call", "id": f"fc_{call['id']}", "status": "completed", **given})
+    why = _INCOMPLETE.get(answer["stop"])
+    used, written = answer["input_tokens"], answer["output_tokens"]
+    counted: Json = {"input_tokens": used, "output_tokens": written, "total_tokens": used + written}
+    counted["input_tokens_details"] = {"cached_tokens": 0}
+    counted["output_tokens_details"] = {"reasoning_tokens": 0}
+    begun: Json = {"id": f"resp_{number}", "object": "response", "created_at": 0, "model": "hub"}
+    begun |= {"error": None, "incomplete_details": None, "instructions": None, "metadata": {}, "tools": []}
+    begun |= {"parallel_tool_calls": True, "tool_choice": "auto", "temperature": None, "top_p": None}
+    whole = {**begun, "status": "incomplete" if why else "completed", "output": items, "usage": counted}
+    if why:
+        whole["incomplete_details"] = {"reason": why}
+    if not stream:
+        yield json.dumps(whole).encode()
+        return
+    empty: Json = {**begun, "status": "in_progress", "output": []}
+    events: list[tuple[str, Json]] = [("response.created", {"response": empty})]
+    for index, item in enumerate(items):
+        events += _item_events(index, item)
+    events.append((f"response.{whole['status']}", {"response": whole}))
+    for place, (kind, more) in enumerate(events):
+        yield _event(kind, sequence_number=place, **more)
+
+
+def _message_item(text: str, number: int) -> Json:
+    part: Json = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+    said: Json = {"type": "message", "id": f"msg_{number}", "role": "assistant", "status": "completed"}
+    return {**said, "content": [part]}
+
+
+def _item_events(index: int, item: Json) -> Iterator[tuple[str, Json]]:
+    """Yield the events of one item of a response: it begins, comes in one piece, and ends."""
+    at: Json = {"item_id": item["id"], "output_index": index}
+    text = item["type"] == "message"
+    empty: Json = {"content": []} if text else {"arguments": ""}
+    begun = {**item, **empty, "status": "in_progress"}
+    yield "response.output_item.added", {"output_index": index, "item": begun}
+    if text:
+        at["content_index"], (part,) = 0, item["content"]
+        yield "response.content_part.added", {**at, "part": {**part, "text": ""}}
+        yield "response.output_text.delta", {**at, "delta": part["text"], "logprobs": []}
+        yield "response.output_text.done", {**at, "text": part["text"], "logprobs": []}
+        yield "response.content_part.done", {**at, "part": part}
+    else:
+        arguments = item["arguments"]
+        yield "response.function_call_arguments.delta", {**at, "delta": arguments}
+        yield "response.function_call_arguments.done", {**at, "name": item["name"], "arguments": arguments}
+    yield "response.output_item.done", {"output_index": index, "item": item}
+
+
 def _given(arguments: str) -> Json:
     try:
         given = json.loads(arguments)
@@ -173,6 +259,7 @@ def _data(value: Json) -> bytes:
 WIRES = {
     "/v1/messages": (from_anthropic, to_anthropic, _event("ping")),
     "/v1/chat/completions": (from_openai, to_openai, b": wait\n\n"),
+    "/v1/responses": (from_responses, to_responses, b": wait\n\n"),
 }
 """The reader and the writer of each path, and the line that it sends while the hub works on it."""
 
