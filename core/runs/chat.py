@@ -235,6 +235,7 @@ class ChatDelegate:
                 self._loop.cancelled(STOPPED)
             case Paused():
                 pass
+        del self._calls, self._asking, self._loop  # they lead back here: freed now, not by the collector
 
     def failed(self) -> None:
         self._loop.cancelled(FAILED)
@@ -245,7 +246,6 @@ class ChatDelegate:
         return self._offered
 
     async def call_model(self, *, with_tools: bool) -> ModelReply | Paused:
-        # One model call on the journal; its text is streamed as it comes.
         if self._loaded.budget is Option.STOP:
             raise BudgetUsedUp(texts.BUDGET_STOPPED)
         self._models.meter.hold(self._calls.take_reserved())

@@ -168,6 +168,7 @@ class RunRegistry:
         finally:
             del self._runs[run_id]
             self._listener.turn_event(thread_id, run_id, RunEnded(run.result))
+            run.models = None  # they lead back to the run: freed now, not by the collector
 
     async def report_faults(self, run: Run, *, said: bool) -> None:
         """Tell the owner once of what only they can mend, until the model answers again. `said`: the run's
