@@ -94,6 +94,11 @@ class HastyClock:
         self._skipped_s = 0.0
         self._sleepers: set[asyncio.Future[None]] = set()
 
+    def hurry(self, speed: float) -> None:
+        """From now on so many seconds pass in one."""
+        self._skipped_s, self._began_s = self.monotonic_s(), time.monotonic()
+        self._speed = speed
+
     def skip(self, seconds: float) -> None:
         """So much of the day passes at once, as while a machine sleeps."""
         self._began_us += int(seconds * SECOND_US)

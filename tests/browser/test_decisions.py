@@ -267,6 +267,7 @@ async def test_an_unsent_message_keeps_its_files(console: Console, complaints: C
     assert complaints.but("ERR_INTERNET_DISCONNECTED", "Failed to load resource") == []
 
 
+@pytest.mark.slow
 async def test_decisions_are_plotted_by_day(console: Console, complaints: Complaints) -> None:
     for label in ("Approve", "Deny", "Approve"):
         await console.say_in_a_new_thread(f"run: touch {label}")
@@ -282,6 +283,7 @@ async def test_decisions_are_plotted_by_day(console: Console, complaints: Compla
     assert complaints.lines == []
 
 
+@pytest.mark.slow
 async def test_a_preset_is_tried_on_past_calls(console: Console, complaints: Complaints) -> None:
     page = console.page
     await console.say_in_a_new_thread("run: date")

@@ -98,6 +98,7 @@ async def test_a_page_of_another_port_reads_uses_and_ends_nothing(
         await Console(page, hub.url).log_in(await hub.link())
 
 
+@pytest.mark.slow
 async def test_bad_login_links_do_not_log_out_or_lock_out(
     browser: Browser, tmp_path: Path, other: OtherPort
 ) -> None:
@@ -122,6 +123,7 @@ async def _led_to(page: Page, start: str, where: str) -> None:
         await page.evaluate("(where) => { location.href = where; }", where)
 
 
+@pytest.mark.slow
 async def test_files_are_downloaded_and_sessions_expire(browser: Browser, tmp_path: Path) -> None:
     async with open_hub(tmp_path, direct="open", speed=1) as house, tab(browser) as page:
         (house.workspace / "plan.txt").write_text("as agreed")

@@ -18,9 +18,11 @@ PARTS = 3
     "point",
     [
         "accept_event:1:after",  # one part is kept, and the platform does not know
-        "accept_event:2:before",  # one part is kept, the next is delivered again
-        "accept_event:3:after",  # all are kept, none is answered
-        "start_waiting:1:before",  # about to become a turn
+        pytest.param(
+            "accept_event:2:before", marks=pytest.mark.slow
+        ),  # one part is kept, the next is delivered again
+        pytest.param("accept_event:3:after", marks=pytest.mark.slow),  # all are kept, none is answered
+        pytest.param("start_waiting:1:before", marks=pytest.mark.slow),  # about to become a turn
         "start_waiting:1:after",  # a turn, and nobody works on it
     ],
 )

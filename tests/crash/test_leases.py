@@ -33,8 +33,8 @@ async def suspended_at(directory: Path, point: Point, request: str = "") -> None
     "point",
     [
         InTool(),
-        AtCommit("mark_running", 1, "after"),
-        AtCommit("finish_calls", 1, "before"),
+        pytest.param(AtCommit("mark_running", 1, "after"), marks=pytest.mark.slow),
+        pytest.param(AtCommit("finish_calls", 1, "before"), marks=pytest.mark.slow),
         AtCommit("finish_turn_and_enqueue", 1, "after"),
     ],
     ids=str,

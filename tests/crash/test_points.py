@@ -13,6 +13,7 @@ from tests.crash.striking import strike_all
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 
+PARTS = 6
 POLLS_STRUCK = 2
 """A poll ends whenever something arrives: how many there are is not fixed, the first ones are."""
 
@@ -48,12 +49,13 @@ async def strike_each(directory: Path, points: Sequence[Point], house: Setup) ->
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.parametrize("part", [0, *(pytest.param(one, marks=pytest.mark.slow) for one in range(1, PARTS))])
 async def test_every_point_is_struck_and_every_promise_kept(
-    tmp_path: Path, profile: Profile, proof_record: ProofRecord
+    tmp_path: Path, profile: Profile, proof_record: ProofRecord, part: int
 ) -> None:
+    """Every sixth in the usual profile, at length all."""
     points = await dry_run(tmp_path / "dry", Setup())
-    every = profile.pick(test=2, proof=1)
-    struck = points[profile.seed % every :: every]
+    struck = points[(profile.seed + part) % PARTS :: PARTS]
     failures = await strike_each(tmp_path, struck, Setup())
     print(f"{len(struck)} of {len(points)} kill points, {len(struck) - len(failures)} kept every promise")
     proof_record("crash", kill_points=len(struck))

@@ -122,7 +122,7 @@ async def test_twenty_messages_in_flight_survive_random_kills(
     tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
     first = profile.seed * 1000
-    await run(tmp_path, range(first, first + profile.pick(test=4, ci=ROUNDS, proof=ROUNDS)), proof_record)
+    await run(tmp_path, range(first, first + profile.pick(test=2, ci=ROUNDS, proof=ROUNDS)), proof_record)
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@ work, however it was made to take long. A text parameter that nobody says anythi
 
 import gc
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -306,7 +306,16 @@ def growth(work: Work, unit: str, chars: int) -> float:
 DRAWN = {*MARKDOWN.values(), *PLAIN.values(), *CODE.values()}
 
 
-@pytest.mark.parametrize("name", WORKS)
+FAULTS_ARE_PLANTED = {"ModelRequest.system: stream", "InboundMessage.text: credentials"}
+
+
+def each_third_and_at_length_all() -> Iterator[object]:
+    for number, name in enumerate(WORKS):
+        marks = [] if number % 3 == 0 or name in FAULTS_ARE_PLANTED else [pytest.mark.slow]
+        yield pytest.param(name, marks=marks)
+
+
+@pytest.mark.parametrize("name", list(each_third_and_at_length_all()))
 def test_twice_the_text_takes_at_most_two_and_a_half_times_the_work(name: str) -> None:
     work = WORKS[name]
     work("x")  # what is made once

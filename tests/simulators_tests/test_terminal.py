@@ -179,6 +179,7 @@ async def test_its_model_shows_results_without_their_fence(stage: Stage) -> None
     assert answer.json()["choices"][0]["message"]["content"] == "Done: exit code: 0\nplan.md"
 
 
+@pytest.mark.slow
 async def test_the_command_runs_until_it_is_interrupted(tmp_path: Path) -> None:
     running = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tests.simulators", "--data", str(tmp_path), "--hub-port", "0"),

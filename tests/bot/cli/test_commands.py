@@ -337,7 +337,9 @@ def test_a_command_waits_for_another_to_end(tmp_path: Path) -> None:
     own.release()
 
 
-@pytest.mark.parametrize("running", [True, False], ids=["a hub runs", "no hub runs"])
+@pytest.mark.parametrize(
+    "running", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["a hub runs", "no hub runs"]
+)
 async def test_people_are_paired_linked_and_removed(tmp_path: Path, *, running: bool) -> None:
     async with open_hub(tmp_path, direct="pairing") as house:
         house.telegram.add_user(8, first_name="Bo")

@@ -391,7 +391,10 @@ SDKS = {
 }
 
 
-@pytest.mark.parametrize("configured", [None, *SDKS])
+@pytest.mark.parametrize(
+    "configured",
+    [None, "telegram", *(pytest.param(one, marks=pytest.mark.slow) for one in ("slack", "discord"))],
+)
 async def test_a_platform_is_imported_only_where_it_is_configured(
     tmp_path: Path, configured: str | None
 ) -> None:

@@ -60,6 +60,7 @@ def processes_of(model: str) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 async def test_a_session_is_resumed_only_while_it_holds_the_thread(open_cli: OpenCli) -> None:
     async with ModelSimulator() as simulator:
         model = open_cli(simulator)
@@ -111,6 +112,7 @@ async def test_one_with_tools_of_its_own_is_refused(open_cli: OpenCli) -> None:
         assert refused.value.fault is ModelFault.OWN_TOOLS
 
 
+@pytest.mark.slow
 async def test_tools_offered_as_text_are_called_and_their_results_read(open_cli: OpenCli) -> None:
     async with ModelSimulator() as simulator:
         model = open_cli(simulator)
@@ -227,7 +229,13 @@ async def test_its_time_and_its_output_are_limited(open_cli: OpenCli) -> None:
     "preset, arguments, health, message",
     [
         ("claude", (), Health.FINE, "the CLI neither wrote, ran nor read on its model's order"),
-        ("claude", (*WITH_ITS_TOOLS, "--allowed-tools", "Bash,Write"), Health.BROKEN, "tools of its own"),
+        pytest.param(
+            "claude",
+            (*WITH_ITS_TOOLS, "--allowed-tools", "Bash,Write"),
+            Health.BROKEN,
+            "tools of its own",
+            marks=pytest.mark.slow,
+        ),
         pytest.param("qwen", (), Health.FINE, "the CLI neither wrote", marks=pytest.mark.slow),
     ],
 )

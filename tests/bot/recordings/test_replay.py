@@ -562,7 +562,11 @@ def other_command(records: list[dict[str, Any]]) -> None:
 @pytest.mark.parametrize(
     "change, difference",
     [
-        (without("ask"), "a request to the model main that the recording doesn't have"),
+        pytest.param(
+            without("ask"),
+            "a request to the model main that the recording doesn't have",
+            marks=pytest.mark.slow,
+        ),
         (without("call"), "a call that the recording doesn't have: routine_create"),
         (other_command, 'a call that the recording doesn\'t have: shell {"command": "rm all.txt"'),
         (without("turn", 3), 'a turn ended otherwise: [1]: expected "You said: hello 4", came "You'),

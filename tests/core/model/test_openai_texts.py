@@ -81,7 +81,7 @@ ANSWERED = st.builds(
 CONVERSATIONS = st.lists(ANSWERED | ANSWERED | SAID.map(lambda said: [said]), max_size=6).map(joined)
 
 
-@settings(max_examples=300)
+@settings(max_examples=max(100, settings().max_examples))
 @given(CONVERSATIONS, st.data())
 def test_a_growing_conversation_is_cut_in_steps(said: list[Said], data: st.DataObject) -> None:
     texts, said = fresh(), called_once(said)

@@ -73,7 +73,7 @@ def compare(lines: Sequence[str], root: Path) -> tuple[int, list[str]]:
 
 def test_some_lines_come_to_the_same_end(tmp_path: Path) -> None:
     made = PlainLines(seed=14)
-    lines = [made.next() for _ in range(25)]
+    lines = [made.next() for _ in range(10)]
     started, found = compare(lines, tmp_path / "both")
     assert found == []
     assert started >= len(lines), "the lines run too little to prove anything"

@@ -77,6 +77,7 @@ async def bot(sim: SlackSimulator, programs: Path) -> AsyncIterator[EchoBot]:
         yield bot
 
 
+@pytest.mark.slow
 async def test_a_bot_hears_answers_is_pressed_and_commanded(
     sim: SlackSimulator, bot: EchoBot, dm: str
 ) -> None:
