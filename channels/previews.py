@@ -18,7 +18,7 @@ from core.clock import SECOND_US, Clock
 from core.errors import AddressGone, ChannelError, MessageRejected, StoreUnavailable, Unanswered
 from core.messages import Address, Message, MessageRef, Plain
 from core.off_loop import off_loop
-from core.ports import Outbox, OutboxRow, Posted, Preview
+from core.ports import OutboxRow, Posted, Preview, PreviewRows
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class ConversationPreviews:
     def __init__(
         self,
         address: Address,
-        outbox: Outbox,
+        outbox: PreviewRows,
         records: SendReceipts,
         look: Callable[[int], Look],
         clock: Clock,

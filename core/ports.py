@@ -169,7 +169,29 @@ class PostContext:
     uncertain: tuple[Uncertain, ...] = ()
 
 
-class Outbox(Protocol):
+class PreviewRows(Protocol):
+    """The messages that are shown while their text is written."""
+
+    async def begin_preview(self, turn_id: str, channel: str, address: Address) -> OutboxRow | None:
+        """Begin or repeat the turn's preview. Must return before the request is made. None: the turn does
+        not run.
+
+        A turn has one preview while it runs. Its message contains only the message it replies to.
+        `attempts` counts these calls: with more than one, and no ref, an earlier request may have been
+        accepted.
+        """
+        ...
+
+    async def record_preview(self, row_id: int, posted: Posted | None) -> None:
+        """Record where the preview is shown. None: it certainly is not shown."""
+        ...
+
+    async def preview_shown(self, row_id: int) -> Posted | None:
+        """Return where the preview is shown, as far as is known."""
+        ...
+
+
+class Outbox(PreviewRows, Protocol):
     """The senders' view of the store. Every method is one transaction, durable when it returns."""
 
     async def pending_outbox(self, channel: str) -> Sequence[OutboxRow]:
@@ -230,24 +252,6 @@ class Outbox(Protocol):
         ...
 
     # --- previews ----------------------------------------------------------------------------------------
-
-    async def begin_preview(self, turn_id: str, channel: str, address: Address) -> OutboxRow | None:
-        """Begin or repeat the turn's preview. Must return before the request is made. None: the turn does
-        not run.
-
-        A turn has one preview while it runs. Its message contains only the message it replies to.
-        `attempts` counts these calls: with more than one, and no ref, an earlier request may have been
-        accepted.
-        """
-        ...
-
-    async def record_preview(self, row_id: int, posted: Posted | None) -> None:
-        """Record where the preview is shown. None: it certainly is not shown."""
-        ...
-
-    async def preview_shown(self, row_id: int) -> Posted | None:
-        """Return where the preview is shown, as far as is known."""
-        ...
 
     async def post_context(self, row_id: int) -> PostContext:
         """Return the messages around this row's unanswered request. Raises StoreError if there is no such

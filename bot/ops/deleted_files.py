@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol, assert_never
 
 from core.errors import HubError
-from core.store.feed import ARCHIVES, DeletedFile, FileKind
+from core.store.feed import ARCHIVES, DeletedFile, DeletedThreads, FileKind
 
 REMOVE_EVERY_S = 10.0
 AT_ONCE = 50
@@ -21,22 +21,6 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 class FilesNotRemoved(HubError):
     """Files of deleted conversations could not be removed; it is tried again."""
-
-
-class DeletedThreads(Protocol):
-    """The deleted threads (the part of core.store.feed.Threads that names their files)."""
-
-    async def deleted_files(self, limit: int) -> Sequence[DeletedFile]:
-        """Return files of deleted threads that are still to be removed."""
-        ...
-
-    async def unknown_calls(self, call_ids: Sequence[str]) -> Sequence[str]:
-        """Return those of the calls that no run knows, and no conversation the result of."""
-        ...
-
-    async def files_removed(self, files: Sequence[DeletedFile]) -> None:
-        """Forget files that are removed, or still wanted."""
-        ...
 
 
 class Uploads(Protocol):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from core.ports import OutboxListener
     from core.store.container_port import ContainerEnd
     from core.store.feed import Changes
-    from core.store.job_port import Jobs
+    from core.store.job_port import JobViews
     from core.store.port import Store
     from core.store.rows import UnfinishedRun
 
@@ -112,7 +112,7 @@ class JobService(LazyEngine[RunEngine]):
 
     def __init__(
         self,
-        jobs: "Callable[[], Jobs]",
+        jobs: "Callable[[], JobViews]",
         build: Callable[[RunSignals], RunEngine],
         build_monitor: Callable[[], Monitor],
         changed: Callable[[], None],

@@ -180,7 +180,45 @@ class AcceptedChanges:
     digest: str
 
 
-class ContainerJobs(Protocol):
+class ContainerSecrets(Protocol):
+    """The secrets of the vault that jobs in containers ask for by name."""
+
+    async def ask_for_credential(self, gate: Gate, card: Message) -> Sequence[OutboxRow]:
+        """Ask a job's owner whether it may have a secret, unless somebody was asked that, or it has asked for
+        too many already, or its owner gives no secrets away. Return the cards."""
+        ...
+
+    async def is_asked_for(self, job_id: str, name: str) -> bool:
+        """Return whether a person is being asked whether a job may have that secret."""
+        ...
+
+    async def granted_credentials(self, job_id: str) -> frozenset[str]:
+        """Return the names of the secrets that a job may have now: by a grant, or by a person's approval."""
+        ...
+
+    async def credentials_given(self, job_id: str) -> Sequence[str]:
+        """Return the names of the secrets that a job was given."""
+        ...
+
+
+class ContainerChanges(Protocol):
+    """What jobs in containers changed in their copies, and what became of it."""
+
+    async def accepted_changes(self) -> Sequence[AcceptedChanges]:
+        """Return the changes that people accepted, until `settle_changes`."""
+        ...
+
+    async def settle_changes(self, job_id: str, problem: str | None) -> Sequence[OutboxRow]:
+        """Record that the project has the changes, which makes the job accepted; or why it does not, so that
+        its owner may try again or reject it."""
+        ...
+
+    async def changes_of(self, job_id: str) -> StoredChanges | None:
+        """Return the changes of a job to its project; None if there are none."""
+        ...
+
+
+class ContainerJobs(ContainerChanges, ContainerSecrets, Protocol):
     """The units of jobs in containers."""
 
     async def begin_container_jobs(self, limits: JobLimits) -> Sequence[StartedContainer]:
@@ -206,35 +244,9 @@ class ContainerJobs(Protocol):
         Raises StaleTurn, OutOfOrder."""
         ...
 
-    async def ask_for_credential(self, gate: Gate, card: Message) -> Sequence[OutboxRow]:
-        """Ask a job's owner whether it may have a secret, unless somebody was asked that, or it has asked for
-        too many already, or its owner gives no secrets away. Return the cards."""
-        ...
-
-    async def is_asked_for(self, job_id: str, name: str) -> bool:
-        """Return whether a person is being asked whether a job may have that secret."""
-        ...
-
-    async def granted_credentials(self, job_id: str) -> frozenset[str]:
-        """Return the names of the secrets that a job may have now: by a grant, or by a person's approval."""
-        ...
-
-    async def credentials_given(self, job_id: str) -> Sequence[str]:
-        """Return the names of the secrets that a job was given."""
-        ...
-
     async def end_container_job(self, job_id: str, end: ContainerEnd) -> JobEnded:
         """End a job's run as Jobs.end_job does; credentials that it was refused are among the grants it
         lacks. From then on no request of its worker is answered."""
-        ...
-
-    async def accepted_changes(self) -> Sequence[AcceptedChanges]:
-        """Return the changes that people accepted, until `settle_changes`."""
-        ...
-
-    async def settle_changes(self, job_id: str, problem: str | None) -> Sequence[OutboxRow]:
-        """Record that the project has the changes, which makes the job accepted; or why it does not, so that
-        its owner may try again or reject it."""
         ...
 
     async def container_row(self, job_id: str) -> ContainerRow | None:
@@ -251,8 +263,4 @@ class ContainerJobs(Protocol):
 
     async def use_of(self, job_id: str) -> ContainerUse | None:
         """Return what a job's container used; None if it has none, or it never began."""
-        ...
-
-    async def changes_of(self, job_id: str) -> StoredChanges | None:
-        """Return the changes of a job to its project; None if there are none."""
         ...

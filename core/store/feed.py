@@ -364,7 +364,23 @@ class DeletedFile:
     wanted: bool
 
 
-class Threads(Protocol):
+class DeletedThreads(Protocol):
+    """The files that deleted conversations leave, until they are removed."""
+
+    async def deleted_files(self, limit: int) -> Sequence[DeletedFile]:
+        """Return files of deleted threads that are still to be removed."""
+        ...
+
+    async def files_removed(self, files: Sequence[DeletedFile]) -> None:
+        """Forget files that are removed, or still wanted."""
+        ...
+
+    async def unknown_calls(self, call_ids: Sequence[str]) -> Sequence[str]:
+        """Return those of the calls that no run knows, and no conversation the result of."""
+        ...
+
+
+class Threads(DeletedThreads, Protocol):
     """The units that list threads and their entries."""
 
     async def thread(self, thread_id: str) -> ThreadRow | None:
@@ -393,18 +409,6 @@ class Threads(Protocol):
 
         Raises IllegalChange while something runs, waits or is being sent in it, LookupError if there is
         none."""
-        ...
-
-    async def deleted_files(self, limit: int) -> Sequence[DeletedFile]:
-        """Return files of deleted threads that are still to be removed."""
-        ...
-
-    async def unknown_calls(self, call_ids: Sequence[str]) -> Sequence[str]:
-        """Return those of the calls that no run knows, and no conversation the result of."""
-        ...
-
-    async def files_removed(self, files: Sequence[DeletedFile]) -> None:
-        """Forget files that are removed, or still wanted."""
         ...
 
     async def active_thread(self, user_id: str) -> ThreadRow | None:

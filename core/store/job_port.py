@@ -83,7 +83,36 @@ class JobRepaired:
     outbox: tuple[OutboxRow, ...] = ()
 
 
-class Jobs(Protocol):
+class JobViews(Protocol):
+    """The units that list jobs."""
+
+    async def job(self, owner_id: str, named: str) -> JobRow | None:
+        """Return a job."""
+        ...
+
+    async def jobs(self, owner_id: str | None, limit: int, *, working: bool = False) -> Sequence[JobRow]:
+        """Return the newest jobs of one person or (None) of all, after jobs that wait for a decision.
+        `working`: only waiting or running ones."""
+        ...
+
+    async def job_events(self, job_id: str, after: int, limit: int) -> Sequence[JobEvent]:
+        """Return the events after that position, in order."""
+        ...
+
+    async def stopped_jobs(self, job_ids: Sequence[str]) -> Sequence[str]:
+        """Return those of the jobs that were asked to stop."""
+        ...
+
+    async def job_counts(self) -> Mapping[JobState, int]:
+        """Return how many jobs are in each state."""
+        ...
+
+    async def has_waiting_jobs(self) -> bool:
+        """Return True if a job waits for a slot, its message for a change, or its result to be told."""
+        ...
+
+
+class Jobs(JobViews, Protocol):
     """The units of jobs. `named`: a job's short id, or its id; another person's job is none."""
 
     async def save_job(self, new: NewJob) -> JobRow:
@@ -144,31 +173,6 @@ class Jobs(Protocol):
         """Store a message for a job, once for each key; None if there is none.
 
         Raises JobRefused if its work is done."""
-        ...
-
-    async def job(self, owner_id: str, named: str) -> JobRow | None:
-        """Return a job."""
-        ...
-
-    async def jobs(self, owner_id: str | None, limit: int, *, working: bool = False) -> Sequence[JobRow]:
-        """Return the newest jobs of one person or (None) of all, after jobs that wait for a decision.
-        `working`: only waiting or running ones."""
-        ...
-
-    async def job_events(self, job_id: str, after: int, limit: int) -> Sequence[JobEvent]:
-        """Return the events after that position, in order."""
-        ...
-
-    async def stopped_jobs(self, job_ids: Sequence[str]) -> Sequence[str]:
-        """Return those of the jobs that were asked to stop."""
-        ...
-
-    async def job_counts(self) -> Mapping[JobState, int]:
-        """Return how many jobs are in each state."""
-        ...
-
-    async def has_waiting_jobs(self) -> bool:
-        """Return True if a job waits for a slot, its message for a change, or its result to be told."""
         ...
 
 

@@ -32,7 +32,25 @@ if TYPE_CHECKING:
 # if it no longer runs.
 
 
-class Routines(Protocol):
+class FiredRoutines(Protocol):
+    """The routines that something outside, or their schedule, is about to fire."""
+
+    async def routines_due_first(self, owner_id: str, limit: int) -> "Sequence[RoutineRow]":
+        """Return an owner's enabled cron routines, earliest next slot first."""
+        ...
+
+    async def listening_routines(self, after: str, limit: int) -> "Sequence[RoutineRow]":
+        """Return all owners' routines with external triggers: enabled event routines and all webhooks.
+
+        They are ordered by id and start after the id `after`."""
+        ...
+
+    async def event_routines(self, owner_id: str) -> "Sequence[RoutineRow]":
+        """Return the owner's enabled routines that system events fire, ordered by name."""
+        ...
+
+
+class Routines(FiredRoutines, Protocol):
     """The units for the definitions of routines."""
 
     async def save_routine(
@@ -91,20 +109,6 @@ class Routines(Protocol):
 
     async def count_routines(self, owner_id: str) -> int:
         """Return the number of an owner's routines."""
-        ...
-
-    async def routines_due_first(self, owner_id: str, limit: int) -> "Sequence[RoutineRow]":
-        """Return an owner's enabled cron routines, earliest next slot first."""
-        ...
-
-    async def listening_routines(self, after: str, limit: int) -> "Sequence[RoutineRow]":
-        """Return all owners' routines with external triggers: enabled event routines and all webhooks.
-
-        They are ordered by id and start after the id `after`."""
-        ...
-
-    async def event_routines(self, owner_id: str) -> "Sequence[RoutineRow]":
-        """Return the owner's enabled routines that system events fire, ordered by name."""
         ...
 
 

@@ -41,7 +41,27 @@ class SignOut:
     due_at: int
 
 
-class SignIns(Protocol):
+class SignOuts(Protocol):
+    """The units that end sign-ins: tokens are revoked after the person is signed out."""
+
+    async def sign_out(self, server: str, user_id: str, tokens: SealedSecret) -> None:
+        """Note tokens that are kept no longer, so that they are revoked."""
+        ...
+
+    async def sign_outs(self) -> Sequence[SignOut]:
+        """Return all whose tokens are still to be revoked, the next one first."""
+        ...
+
+    async def begin_sign_out(self, sign_out: SignOut, again_at: int) -> None:
+        """Count a try, before it is made. If it fails, the next one is due at `again_at`."""
+        ...
+
+    async def end_sign_out(self, sign_out_id: str) -> None:
+        """Forget tokens: they are revoked, or not tried any more."""
+        ...
+
+
+class SignIns(SignOuts, Protocol):
     """The units for sign-ins. An attempt goes one way: its link is shown, its answer comes, once; it is
     redeemed, once; then it is over, or renewed with another link."""
 
@@ -93,20 +113,4 @@ class SignIns(Protocol):
 
     async def signed_in_for(self, call_id: str) -> bool:
         """Return whether a call's person signed in for it before."""
-        ...
-
-    async def sign_out(self, server: str, user_id: str, tokens: SealedSecret) -> None:
-        """Note tokens that are kept no longer, so that they are revoked."""
-        ...
-
-    async def sign_outs(self) -> Sequence[SignOut]:
-        """Return all whose tokens are still to be revoked, the next one first."""
-        ...
-
-    async def begin_sign_out(self, sign_out: SignOut, again_at: int) -> None:
-        """Count a try, before it is made. If it fails, the next one is due at `again_at`."""
-        ...
-
-    async def end_sign_out(self, sign_out_id: str) -> None:
-        """Forget tokens: they are revoked, or not tried any more."""
         ...

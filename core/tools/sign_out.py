@@ -14,7 +14,8 @@ from core.consent import card_texts
 from core.errors import HubError, SignInFailed, VaultError
 from core.messages import Message, plain
 from core.store.facets import SealedSecret
-from core.store.sign_in_port import SignIns, SignOut
+from core.store.sign_in_port import SignOut
+from core.store.sign_in_port import SignOuts as SignOutUnits
 from core.store.units import patiently
 from core.tools.oauth import OAuthClient, Tokens
 
@@ -49,7 +50,7 @@ class SignOuts:
 
     def __init__(
         self,
-        units: SignIns,
+        units: SignOutUnits,
         oauth: OAuthClient,
         sealer: Sealer,
         clock: Clock,

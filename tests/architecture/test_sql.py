@@ -13,6 +13,8 @@ from tests.tree import ROOT
 
 SQLITE = Path("core/store/sqlite")
 IMPORTS = re.compile(r"^\s*(?:import|from)\s+(?:aio)?sqlite3?\b")
+MOST_UNITS = 12
+"""Of a facet of the store."""
 STATEMENT = re.compile(r"^\s*(?:SELECT|INSERT|UPDATE|DELETE|WITH)\b")
 # What differs, and a statement that has it: core/store/transaction.py.
 FOREIGN = {
@@ -76,3 +78,19 @@ def test_only_the_sqlite_store_imports_sqlite() -> None:
     product = texts("core", "channels", "bot", suffixes=(".py",))
     assert findings(IMPORTS, [path for path in product if SQLITE not in path.parents]) == []
     assert findings(IMPORTS, [path for path in product if SQLITE in path.parents])
+
+
+def units_of_facets() -> dict[str, int]:
+    """The number of units by facet, of the store and of the outbox; what it is made of counts by itself."""
+    return {
+        node.name: sum(isinstance(one, ast.AsyncFunctionDef) for one in node.body)
+        for file in [*(ROOT / "core/store").glob("*.py"), ROOT / "core/ports.py"]
+        for node in ast.parse(file.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef) and "Protocol" in {ast.unparse(base) for base in node.bases}
+    }
+
+
+def test_no_facet_has_more_than_twelve_units() -> None:
+    found = units_of_facets()
+    assert {"Turns", "Outbox", "Jobs", "ContainerJobs"} <= found.keys()
+    assert {name: units for name, units in found.items() if units > MOST_UNITS} == {}
