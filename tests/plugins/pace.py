@@ -10,10 +10,17 @@ from collections.abc import Generator
 import pytest
 
 LONGEST = (
+    "tests/upgrade/",
+    "tests/contracts/channel/",
+    "tests/scenarios/test_model_failures.py",
+    "tests/scenarios/test_sign_in.py",
+    "tests/architecture/",
     "tests/crash/",
     "tests/browser/",
     "tests/bot/",
-    "tests/contracts/channel/",
+    "tests/everywhere/",
+    "tests/core/model/test_cleaning.py",
+    "tests/channels/test_discord_rendering.py",
     "tests/simulators_tests/",
     "tests/channels/text/test_rendered_markdown.py",
     "tests/scenarios/",

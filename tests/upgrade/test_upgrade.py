@@ -209,23 +209,35 @@ def _judge_once(upgraded: Upgraded) -> None:
         assert lines(f"{name}.txt") == [name]
 
 
+SHOWN = [
+    ("approval", "Approve", "Done:", ("approved.txt", ["approved"])),
+    ("approval", "Deny", "Done:", ("approved.txt", [])),
+    ("approval", "Always allow", "Done:", ("approved.txt", ["approved"])),
+    ("joint", "Approve all", "Done:", ("joint.txt", ["one", "two"])),
+    ("joint", "Deny all", "Done:", ("joint.txt", [])),
+    ("joint", "One by one", "Run `", ("joint.txt", [])),
+    ("question", "red", "Done:", ("approved.txt", [])),
+    ("question", "dark green", "Done:", ("approved.txt", [])),
+    (OLIVIA, "Cancel", "Done:", ("approved.txt", [])),
+    ("unknown", "It happened", "Done:", ("unknown.txt", ["unknown"])),
+    ("unknown", "Skip", "Done:", ("unknown.txt", ["unknown"])),
+    ("continue", "Continue", "Counted.", ("approved.txt", [])),
+    ("continue", "Stop", "I have used 3 rounds", ("approved.txt", [])),
+]
+
+
+def each_on_one_fixture_and_at_length_on_all() -> Iterator[object]:
+    for number, shown in enumerate(SHOWN):
+        for place, fixture in enumerate(FIXTURES):
+            marks = [] if number % len(FIXTURES) == place else [pytest.mark.slow]
+            name = f"{fixture}-{shown[0]}-{shown[1]}"
+            yield pytest.param(fixture, *shown, id=name, marks=marks)
+
+
 @pytest.mark.parametrize(
-    "chat, label, told, effect",
-    [
-        ("approval", "Approve", "Done:", ("approved.txt", ["approved"])),
-        ("approval", "Deny", "Done:", ("approved.txt", [])),
-        ("approval", "Always allow", "Done:", ("approved.txt", ["approved"])),
-        ("joint", "Approve all", "Done:", ("joint.txt", ["one", "two"])),
-        ("joint", "Deny all", "Done:", ("joint.txt", [])),
-        ("joint", "One by one", "Run `", ("joint.txt", [])),
-        ("question", "red", "Done:", ("approved.txt", [])),
-        ("question", "dark green", "Done:", ("approved.txt", [])),
-        (OLIVIA, "Cancel", "Done:", ("approved.txt", [])),
-        ("unknown", "It happened", "Done:", ("unknown.txt", ["unknown"])),
-        ("unknown", "Skip", "Done:", ("unknown.txt", ["unknown"])),
-        ("continue", "Continue", "Counted.", ("approved.txt", [])),
-        ("continue", "Stop", "I have used 3 rounds", ("approved.txt", [])),
-    ],
+    "upgraded, chat, label, told, effect",
+    list(each_on_one_fixture_and_at_length_on_all()),
+    indirect=["upgraded"],
 )
 async def test_a_button_shown_before_the_upgrade_decides_once(
     upgraded: Upgraded, chat: str | int, label: str, told: str, effect: tuple[str, list[str]]

@@ -18,6 +18,7 @@ from core.tools.builtin.shell import shell_tool
 from core.tools.prepared import detail_of
 from tests.core.tools.processes_support import carriers, is_alive, until
 from tests.core.tools.support import Call, place
+from tests.patience import PATIENCE_S
 
 Shell = Callable[[str], Coroutine[None, None, str]]
 OF_THE_C_LIBRARY = 0b11 << 31
@@ -266,9 +267,15 @@ async def test_programs_die_with_the_leader_where_no_hub_is(tmp_path: Path, call
     running = asyncio.create_task(sh("./wait"))
     await until((tmp_path / "ready").exists, "the line has begun")
     leader = call.processes[0].pid
-    (child,) = [pid for pid in carriers(call.idempotency_key) if pid != leader]
+
+    def children() -> list[int]:
+        return [pid for pid in carriers(call.idempotency_key) if pid != leader]
+
+    # What made the file may not have ended.
+    await until(lambda: len(children()) == 1, "the line sleeps")
+    (child,) = children()
     os.kill(leader, signal.SIGKILL)
-    until_s = asyncio.get_running_loop().time() + 10
+    until_s = asyncio.get_running_loop().time() + PATIENCE_S
     while is_alive(child):  # without the event loop, so that no hub ends it
         assert asyncio.get_running_loop().time() < until_s
     with pytest.raises(OutcomeUnknown):
