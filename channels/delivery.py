@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from channels.channel import FILE, Channel, Look, Payload
+from channels.channel import FILE, Channel, Look, Payload, Spaced
 from channels.text.blocks import weight
 from core.clock import Clock
 from core.errors import AddressGone, AuthRejected, LeaseLost, MessageRejected, StoreUnavailable, Unanswered
@@ -23,6 +23,8 @@ from core.ports import OutboundGate, Outbox, OutboxRow, PostContext, Posted, Sen
 
 logger = logging.getLogger(__name__)
 
+INTERVAL_S = 1.0
+"""The seconds between messages that most platforms take at one address (see channels.channel.Spaced)."""
 MAX_UNREACHABLE = 100
 MAX_PRERENDERED = 64
 """The limit on messages rendered while their commits are in progress."""
@@ -65,6 +67,8 @@ class ChannelSession:
         self.gate = gate
         self.shown = on_posted
         self.channel = channel
+        self._asked: Channel | None = None
+        self._spaced: Spaced | None = None
         self._on_rejected = on_rejected
         self.went = on_send
         self.pass_on = pass_on
@@ -93,6 +97,12 @@ class ChannelSession:
         """Wait until sending is possible, and return the channel."""
         await self._open.wait()
         return self.channel
+
+    def interval_s(self, channel: Channel, address: Address) -> float:
+        """Return the seconds between messages that the channel's platform takes there."""
+        if channel is not self._asked:  # looking whether it says so takes as long as a statement
+            self._asked, self._spaced = channel, channel if isinstance(channel, Spaced) else None
+        return INTERVAL_S if self._spaced is None else self._spaced.interval_s(address)
 
     def prerender(self, message: Message) -> None:
         """Render a message that will be sent soon, unless that takes long. Unused results are dropped."""

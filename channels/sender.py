@@ -13,7 +13,7 @@ import random
 from collections import deque
 from dataclasses import replace
 
-from channels.channel import Channel, PostRecovery, Spaced
+from channels.channel import Channel, PostRecovery
 from channels.delivery import ChannelSession, RepeatableUnanswered, RowDelivery, SendReceipts
 from channels.previews import ConversationPreviews
 from core.clock import SECOND_US, Clock
@@ -82,8 +82,6 @@ class Pace:
 
 logger = logging.getLogger(__name__)
 
-INTERVAL_S = 1.0
-"""The seconds between messages that most platforms take at one address (see channels.channel.Spaced)."""
 PACED_SHARE = 3
 """Paced rows use up one part in so many of what the platform takes."""
 NEVER_US = 1 << 62
@@ -116,8 +114,6 @@ class Sender:
         self._previews = ConversationPreviews(address, outbox, self._records, self._delivery.look, clock)
         self._closing = False
         self._in_request = False
-        self._asked: Channel | None = None
-        self._spaced: Spaced | None = None
         self.forgot = False
 
     @property
@@ -326,14 +322,9 @@ class Sender:
             logger.exception("outbox.send_crashed row=%d address=%s", row.id, self._address)
             return await self._unanswered(row, "unexpected error; see the log")
         self._pace.failures = 0
-        self._pace.shown(_us(self._interval_s(channel)), paced=row.paced)
+        self._pace.shown(_us(self._session.interval_s(channel, self._address)), paced=row.paced)
         self._session.went(SendState.SENT)
         return None
-
-    def _interval_s(self, channel: Channel) -> float:
-        if channel is not self._asked:  # looking whether it says so takes as long as a statement
-            self._asked, self._spaced = channel, channel if isinstance(channel, Spaced) else None
-        return INTERVAL_S if self._spaced is None else self._spaced.interval_s(self._address)
 
     # --- failures -------------------------------------------------------------------------------------
 

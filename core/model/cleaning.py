@@ -4,7 +4,7 @@ One parser reads each reply, in pieces or whole; both give the same result. Noth
 is touched. Tool calls written as text are recovered (see core.model.recovered_calls).
 """
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
@@ -61,7 +61,7 @@ class Cleaner:
         # what was looked for in vain, and is not looked for again, so that the work stays linear
         self._heeds_strings = True
         self._heeds_brackets = True
-        self._runs: Counter[str] = Counter()
+        self._runs: dict[str, int] = {}
         """The runs of backticks among the next `_counted` words."""
         self._counted = 0
 
@@ -115,7 +115,7 @@ class Cleaner:
                 if self._counted:
                     self._counted -= 1
                     if token.kind is Kind.TICKS:
-                        self._runs[token.raw] -= 1
+                        self._runs[token.raw] = self._runs.get(token.raw, 0) - 1
             else:
                 lexer.whole_lines = self._span is None and self._fence is None
                 found = next(words)
@@ -143,7 +143,7 @@ class Cleaner:
         for token in tokens:
             self._counted += 1
             if token.kind is Kind.TICKS:
-                self._runs[token.raw] += 1
+                self._runs[token.raw] = self._runs.get(token.raw, 0) + 1
 
     def _read_fence(self, fence: FenceLines, token: Token) -> None:
         if fence.ends_with(token) or token.kind is Kind.END:
@@ -174,7 +174,7 @@ class Cleaner:
             self._span = BracketEcho(token)
         elif self._blank and opens_fence(token):
             self._span = FenceHead(token)
-        elif token.kind is Kind.TICKS and not (self._counted and not self._runs[token.raw]):
+        elif token.kind is Kind.TICKS and not (self._counted and not self._runs.get(token.raw)):
             self._span = InlineCode(token)
         else:
             self._say(token.raw)
@@ -265,7 +265,7 @@ class Cleaner:
         if span.is_code:
             self._say("".join(token.raw for token in span.tokens), Code.INLINE)
             return
-        self._counted, self._runs = 0, Counter()
+        self._counted, self._runs = 0, {}
         self._count(span.tokens[1:])
         self._say(span.tokens[0].raw)
 

@@ -3,9 +3,9 @@
 import asyncio
 
 from channels.channel import Payload
-from channels.delivery import MAX_PRERENDERED
+from channels.delivery import INTERVAL_S, MAX_PRERENDERED
 from channels.dispatcher import Dispatcher
-from channels.sender import INTERVAL_S, MAX_ROWS, PACED_SHARE
+from channels.sender import MAX_ROWS, PACED_SHARE
 from core.errors import MessageRejected, RateLimited
 from core.messages import Message, Plain
 from core.ports import OutboxRow, Posted, SendState

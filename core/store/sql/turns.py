@@ -3,11 +3,11 @@
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from core.audit_chain import AuditKind
 from core.errors import IllegalChange, StaleTurn
 from core.events import NO_MODELS, ModelTrace, RunKind
+from core.lazy_dataclass import dataclass
 from core.messages import Address, MessageRef
 from core.ports import OutboxRow
 from core.store.codecs import encode, said_to_columns, trace_from_json, trace_to_json
