@@ -17,7 +17,7 @@ from core.errors import OutcomeUnknown, ToolFailed, ToolTimeout
 from core.safety.fencing import HeadAndTail
 from core.sandbox.policy import container_user
 from core.tool import Workspace
-from core.tools.plan_message import Command, one_program
+from core.tools.child import Command, one_program
 from tests.core.tools.support import Call
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(300)]
