@@ -145,7 +145,7 @@ class SignIns:
         self.servers[server] = terms
 
     def leave(self, server: str) -> None:
-        """Let nobody sign in to a server any more."""
+        """Let no one sign in to a server any more."""
         self.servers.pop(server, None)
 
     @property
@@ -190,7 +190,7 @@ class SignIns:
             return None
 
     async def _replaced(self, renewed: SealedSecret, tokens: Tokens) -> bool:
-        """Keep renewed tokens, unless those before have been deleted or replaced meanwhile."""
+        """Keep renewed tokens, unless those before have been deleted or replaced since."""
         while (held := await self._secret(renewed.name)) is not None:
             if Tokens.from_json(await asyncio.to_thread(self._sealer.open, held)) != tokens:
                 return False
