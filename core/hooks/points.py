@@ -175,7 +175,7 @@ class SessionHooks:
     async def look(self) -> None:
         """Tell what changed since the last look. Nothing can be said to it. Raises StoreUnavailable.
 
-        Each change is found once, so a hub that stops before that still tells it."""
+        Each change is found once, so a hub that stops meanwhile still tells it."""
         changes = await self._held.session_changes(self._idle_us)
         if changes:
             await asyncio.shield(self._unfinished.begin(self._tell(changes), "hooks about sessions"))

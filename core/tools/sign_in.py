@@ -190,7 +190,7 @@ class SignIns:
             return None
 
     async def _replaced(self, renewed: SealedSecret, tokens: Tokens) -> bool:
-        """Keep renewed tokens, unless those before have been deleted or replaced since."""
+        """Keep renewed tokens, unless those before have been deleted or replaced meanwhile."""
         while (held := await self._secret(renewed.name)) is not None:
             if Tokens.from_json(await asyncio.to_thread(self._sealer.open, held)) != tokens:
                 return False
