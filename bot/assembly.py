@@ -17,6 +17,7 @@ from bot.jobs.builder import (
     build_jobs,
     build_registry,
 )
+from bot.live import ChangeListeners
 from bot.models.builder import ModelOpener, first_call
 from bot.operator.config_file import SettingsFile
 from bot.operator.reload import ChannelReloader
@@ -57,7 +58,6 @@ from core.runs.recovery import ChatTurns, GateExpiry, RunRecovery, RunsOfKind, S
 from core.runs.registry import FailingTools, RunRegistry
 from core.runs.runner import ChatTurnRunner
 from core.store.facets import Expired, ModelUsage
-from core.store.feed import ChangeListener, Changes
 from core.store.units import patiently
 from core.tool import ProcessInfo
 from core.tools.builtin.extension_tools import sign_in_tools
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from bot.mcp.extensions import ExtensionManager
     from core.jobs.dispatch import ContainerProbe
     from core.jobs.registry import JobsInWords
-    from core.jobs.service import JobOutcomes, JobService
+    from core.jobs.service import JobOutcomes
     from core.people.notices import Notices
     from core.routines.trial import RoutinesInWords
     from core.safety.network import Lookup
@@ -111,34 +111,6 @@ class Channels:
         texts = config.agent.stream and not (hooks is not None and hooks.show_steps_only)
         self.previews = TurnPreviews(self.manager, clock, shows_text=texts, seen_live=[WEB])
         self.turns = TurnListeners(listener, self.previews, dependencies.live, dependencies.metrics)
-
-
-class ChangeListeners:
-    """Tells several of each commit, in order; jobs only if one changed or is to be shown, extensions and
-    settings only of theirs, sign-ins of gates only while there is a server to sign in to."""
-
-    def __init__(
-        self,
-        jobs: "JobService",
-        extensions: "ExtensionManager | None",
-        sign_ins: "SignIns",
-        settings: ChangeListener,
-        *listeners: ChangeListener,
-    ) -> None:
-        self._jobs, self._extensions, self._sign_ins = jobs, extensions, sign_ins
-        self._settings, self._listeners = settings, listeners
-
-    def changed(self, changes: Changes) -> None:
-        if changes.extensions and self._extensions is not None:
-            self._extensions.changed(changes)
-        if changes.jobs or self._jobs.shows:
-            self._jobs.changed(changes)
-        if changes.sign_ins or changes.sign_outs or (changes.gates and self._sign_ins.servers):
-            self._sign_ins.changed(changes)
-        if changes.settings:
-            self._settings.changed(changes)
-        for listener in self._listeners:
-            listener.changed(changes)
 
 
 class Tools:

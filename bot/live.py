@@ -10,6 +10,7 @@ costs no more than a quick one.
 import asyncio
 from collections import Counter, deque
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from core import texts
 from core.errors import InboxUnavailable
@@ -29,9 +30,14 @@ from core.events import (
     TextDelta,
     TurnEvent,
 )
-from core.store.feed import Changes, FeedItem
+from core.store.feed import ChangeListener, Changes, FeedItem
 from core.transcript import AssistantSaid
 from core.users import Principal, Role
+
+if TYPE_CHECKING:
+    from bot.mcp.extensions import ExtensionManager
+    from core.jobs.service import JobService
+    from core.tools.sign_in import SignIns
 
 MAX_SUBSCRIBERS = 256
 """At the same time, of all members together: however many they have, the owner's are not among them."""
@@ -271,3 +277,31 @@ class Live:
     def _everybody(self) -> list[Subscription]:
         groups = [self._of_lists, *self._of_thread.values()]
         return [one for group in groups for one in group]
+
+
+class ChangeListeners:
+    """Tells several of each commit, in order; jobs only if one changed or is to be shown, extensions and
+    settings only of theirs, sign-ins of gates only while there is a server to sign in to."""
+
+    def __init__(
+        self,
+        jobs: "JobService",
+        extensions: "ExtensionManager | None",
+        sign_ins: "SignIns",
+        settings: ChangeListener,
+        *listeners: ChangeListener,
+    ) -> None:
+        self._jobs, self._extensions, self._sign_ins = jobs, extensions, sign_ins
+        self._settings, self._listeners = settings, listeners
+
+    def changed(self, changes: Changes) -> None:
+        if changes.extensions and self._extensions is not None:
+            self._extensions.changed(changes)
+        if changes.jobs or self._jobs.shows:
+            self._jobs.changed(changes)
+        if changes.sign_ins or changes.sign_outs or (changes.gates and self._sign_ins.servers):
+            self._sign_ins.changed(changes)
+        if changes.settings:
+            self._settings.changed(changes)
+        for listener in self._listeners:
+            listener.changed(changes)

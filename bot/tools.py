@@ -50,8 +50,8 @@ from core.tools.builtin.notes import document_tools, memory_tools, thread_search
 from core.tools.builtin.routine_tools import Told, routine_tools
 from core.tools.builtin.shell import Commands, shell_tool
 from core.tools.builtin.web_search import SearchEngine, web_search_tool
+from core.tools.child import Command
 from core.tools.pipeline import INTERACTIVE
-from core.tools.plan_message import Command
 from core.tools.registry import ToolRegistry
 from core.users import Principal, Role
 

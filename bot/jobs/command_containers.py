@@ -13,16 +13,16 @@ from pathlib import Path
 from bot.jobs.docker_engine import Attached, DockerEngine, DockerRefused, DockerUnreachable, PolicyViolated
 from bot.jobs.upkeep import taken_bytes
 from bot.jobs.worker_image import ImageRefused, require_image
-from core.cancellation import finish
 from core.clock import Clock
 from core.errors import OutcomeUnknown, ToolFailed, ToolTimeout
 from core.job import WORKER
 from core.lazy_dataclass import dataclass
+from core.off_loop import finish
 from core.safety.fencing import HeadAndTail
 from core.sandbox.disk import used_bytes
 from core.sandbox.policy import MB, TEMPORARY, ContainerPolicy, ContainerUser, RootRefused
 from core.tool import CallContext, ProcessInfo, Workspace
-from core.tools.plan_message import Command, encode
+from core.tools.child import Command, encode
 from core.tools.processes import end_process
 
 logger = logging.getLogger(__name__)

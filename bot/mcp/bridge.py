@@ -1,7 +1,7 @@
 """The MCP server that offers the hub's tools to agent CLIs, on the loopback interface.
 
 It runs no tool. A CLI's call waits here; the run finds the same call in the CLI's output, treats it as any
-model's, with approval and journal, and gives its result back. Each process has a token of its own.
+model's, with approval and journal, and gives its result back. Each process has its own token.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Routines in recordings: what is recorded of them and their runs, and how a replay's hub gets both."""
+"""Routines in recordings: the records of them and their runs, and how a replay's hub gets both."""
 
 import contextlib
 import dataclasses
@@ -22,7 +22,7 @@ from core.store.routine_rows import BudgetDay, NewRun, RoutineRow, RoutineText, 
 
 
 def routine_to_json(row: RoutineRow, owner: str) -> dict[str, Any]:
-    """Return what is recorded of a routine. `owner`: their name."""
+    """Return the record of a routine. `owner`: their name."""
     text = plain_value(row.text)
     known = {"id": row.id, "owner": owner, "thread": row.thread_id, "enabled": row.enabled}
     return {**known, "text": text}

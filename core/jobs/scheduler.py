@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from core.cancellation import LeftRunning
 from core.clock import Clock
 from core.errors import StaleTurn, StoreUnavailable
 from core.events import RunKind, RunResult
 from core.job import JobLimits, RepairTerms
 from core.jobs.notices import in_words
+from core.off_loop import LeftRunning
 from core.runs.lazy_engine import RunSignals
 from core.runs.pulse import Pulse
 from core.runs.registry import Run, RunRegistry

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Protocol
 
-from core.cancellation import LeftRunning
+from core.off_loop import LeftRunning
 from core.store.rows import TurnStart
 
 logger = logging.getLogger(__name__)

@@ -8,9 +8,8 @@ from typing import Any, Protocol, cast
 import re2  # pyright: ignore[reportMissingTypeStubs]
 
 from core.errors import ToolDenied, ToolError, ToolFailed
-from core.safety.path_names import MAX_DEPTH, names_credentials
+from core.safety.path_names import MAX_DEPTH, WrittenPlace, names_credentials, written_place
 from core.safety.paths import PathGuard
-from core.safety.written_places import WrittenPlace, written_place
 
 MAX_IN_TREE = 5_000
 """Limit of directory entries, at all depths, checked before a program may read all of it."""

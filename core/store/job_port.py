@@ -211,12 +211,12 @@ class JobsShown:
 
 
 class JobMonitors(Protocol):
-    """The units of what is shown of jobs: messages as they run and about ends that quiet hours hold back,
+    """The units of the messages that show jobs: those as they run and about ends that quiet hours hold back,
     subtasks, and files."""
 
     async def show_jobs(self, job_ids: Sequence[str], said: Callable[[JobRow], Message]) -> JobsShown:
         """Queue a change of each job's message, or the message itself, if it is not what `said` makes of the
-        job now. A job that has ended gets no message of its own."""
+        job now. A job that has ended gets no message for itself."""
         ...
 
     async def jobs_to_show(self) -> Sequence[str]:

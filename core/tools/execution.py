@@ -10,7 +10,6 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from core.cancellation import LeftRunning, finish
 from core.clock import Clock
 from core.errors import (
     InvalidArguments,
@@ -22,7 +21,7 @@ from core.errors import (
     ToolTimeout,
 )
 from core.lazy_dataclass import dataclass
-from core.off_loop import off_loop
+from core.off_loop import LeftRunning, finish, off_loop
 from core.safety.fencing import ResultLimits, fence_tool_output, head_and_tail, sanitise
 from core.tool import TOOLS_PAUSED, Arguments, CallContext, CallPlan, Risk, Tool, Workspace
 from core.transcript import ResultStatus, ToolResult

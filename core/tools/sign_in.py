@@ -145,7 +145,7 @@ class SignIns:
         self.servers[server] = terms
 
     def leave(self, server: str) -> None:
-        """Let nobody sign in to a server any more."""
+        """Let no one sign in to a server any more."""
         self.servers.pop(server, None)
 
     @property

@@ -129,7 +129,7 @@ class WebClient:
 
 
 class _CheckedResolver(AbstractResolver):
-    """A resolver through which aiohttp connects to exactly what was judged: it looks nothing up by itself."""
+    """A resolver by which aiohttp connects to the judged addresses alone: it looks nothing up by itself."""
 
     def __init__(self, guard: NetworkGuard) -> None:
         self._guard = guard

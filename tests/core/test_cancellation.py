@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from core import cancellation
+from core import off_loop
 
 
 async def test_work_that_takes_a_cancellation_for_its_own_is_cancelled_again() -> None:
@@ -17,7 +17,7 @@ async def test_work_that_takes_a_cancellation_for_its_own_is_cancelled_again() -
             except asyncio.CancelledError:
                 taken.append(asyncio.get_running_loop().time())
 
-    caller = asyncio.create_task(cancellation.end_with_caller(work(), "work"))
+    caller = asyncio.create_task(off_loop.end_with_caller(work(), "work"))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     caller.cancel()

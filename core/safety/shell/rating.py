@@ -16,6 +16,7 @@ from enum import StrEnum
 
 from core.errors import ToolDenied
 from core.lazy_dataclass import dataclass
+from core.safety.path_names import WrittenPlace, written_place
 from core.safety.paths import PathGuard, file_digest
 from core.safety.places import Names, Places
 from core.safety.shell.lexer import (
@@ -31,7 +32,6 @@ from core.safety.shell.lexer import (
     read_line,
 )
 from core.safety.shell.table import Verdict, look_up
-from core.safety.written_places import WrittenPlace, written_place
 from core.tool import Need
 
 # From a plain line to the plan that is judged, shown and run: wildcards become workspace names.

@@ -38,10 +38,8 @@ from core.store.sql import (
     menus,
     pairing,
     people,
-    spoken_choices,
     strangers,
     threads,
-    tool_limits,
 )
 from core.store.sql.effects import Effects
 from core.store.sql.feed import position, put_event, put_messages
@@ -109,7 +107,7 @@ def accept_view(tx: Transaction, event: Person, judge: Judge, admitted: Admitted
         else None,
         routines=routine_definitions.standing(tx, tuple(judge.routine_ids)) if judge.routine_ids else (),
         menu=routine_views.menu(tx, menu_id) if menu_id is not None and pressed is None else None,
-        menu_answer=spoken_choices.answered(tx, event.menu_id)
+        menu_answer=menus.answered(tx, event.menu_id)
         if isinstance(event, InboundMessage) and event.menu_id is not None
         else None,
         job=_job(tx, event, menu_id if pressed is None else None),
@@ -152,7 +150,7 @@ def _status(tx: Transaction, principal: Principal, thread: ThreadRow | None) -> 
         said,
         grants.grants_of(tx, principal.user_id),
         used,
-        tool_limits.tools_paused(tx),
+        grants.tools_paused(tx),
         people.preferences(tx, principal.user_id),
         ContextUse() if thread is None else _context(tx, thread.id),
     )
@@ -347,7 +345,7 @@ class InboundUnits(Facet):
 
     @reads
     def spoken(self, tx: Transaction, event: ChoiceAnswer) -> InboundMessage | None:
-        return spoken_choices.spoken(tx, event)
+        return menus.spoken(tx, event)
 
     @writes
     def accept_event(self, tx: Transaction, event: InboundEvent, judge: Judge, *, send_now: bool) -> Accepted:

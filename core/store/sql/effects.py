@@ -73,10 +73,8 @@ from core.store.sql import (
     pairing,
     people,
     sign_ins,
-    spoken_choices,
     strangers,
     threads,
-    tool_limits,
 )
 from core.store.sql.inbox import begin, input_of, lead_to, title_of
 from core.store.sql.outbox import take_away_received
@@ -242,7 +240,7 @@ class Effects:
             case SetSecrets() | ForgetCredentials() | AwaitCode() | TakeCode():
                 self._confide(effect)
             case PauseTools(paused):
-                tool_limits.pause_tools(self._tx, self._principal.user_id, paused=paused)
+                grants.pause_tools(self._tx, self._principal.user_id, paused=paused)
                 self.paused = paused
             case _:
                 assert_never(effect)
@@ -265,7 +263,7 @@ class Effects:
             case TakeAwayMessage(hint):
                 self._take_away(hint)
             case SettleMenu(menu_id, outcome):
-                self.card_changes.extend(spoken_choices.settle(self._tx, menu_id, outcome))
+                self.card_changes.extend(menus.settle(self._tx, menu_id, outcome))
             case OpenMenu(_, _, message):
                 event = self._event
                 menus.open_menu(self._tx, effect, self._principal.user_id, self.thread_id, event)

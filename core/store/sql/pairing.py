@@ -26,7 +26,7 @@ from core.store.pairing import (
 )
 from core.store.port import KeyKind
 from core.store.rows import Draft
-from core.store.sql import people, tool_limits
+from core.store.sql import grants, people
 from core.store.sql.audit import record
 from core.store.sql.mapping import PREFERENCES, PRINCIPAL, REQUEST, preferences_of, principal_of, request_of
 from core.store.sql.outbox import Cause, enqueue
@@ -337,7 +337,7 @@ class PeopleUnits(Facet):
 
     @writes
     def count_model_call(self, tx: Transaction, user_id: str, day: str, most: int) -> bool:
-        return tool_limits.count_model_call(tx, user_id, day, most)
+        return grants.count_model_call(tx, user_id, day, most)
 
 
 def _person(rows: Sequence[Row]) -> Person:

@@ -15,11 +15,10 @@ from core.routine import RunStatus
 from core.store.codecs import said_from_columns, storable, trace_to_json
 from core.store.routine_rows import RunSteps
 from core.store.rows import CallState, TurnState
-from core.store.sql.grants import in_thread, own_grants
+from core.store.sql.grants import in_thread, left_out, own_grants
 from core.store.sql.mapping import ACTIVE, CALL, CALL_FROM, call_of
 from core.store.sql.people import known_user
 from core.store.sql.steps import end_calls, used_by_subtasks
-from core.store.sql.tool_limits import left_out
 from core.store.sql.turns import append, keep_models, require_running, start_turn, thread
 from core.store.sql.usage import settle as settle_calls
 from core.store.sql.usage import unanswered

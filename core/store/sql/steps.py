@@ -27,7 +27,7 @@ from core.store.rows import (
 from core.store.sql import gate_open, turns
 from core.store.sql.audit import audited, events_of, hidden, record, record_end
 from core.store.sql.feed import history
-from core.store.sql.grants import in_thread, own_grants
+from core.store.sql.grants import count_failures, in_thread, own_grants, refusal_while_paused, use
 from core.store.sql.inbox import lead_to_turn, take_steering
 from core.store.sql.leases import hold
 from core.store.sql.mapping import (
@@ -36,7 +36,6 @@ from core.store.sql.mapping import (
     call_of,
 )
 from core.store.sql.people import known_user
-from core.store.sql.tool_limits import count_failures, refusal_while_paused, use
 from core.store.sql.turns import (
     append,
     keep_models,

@@ -9,7 +9,7 @@ from core.store.sql.accept import InboundUnits
 from core.store.sql.audit import AuditUnits
 from core.store.sql.extensions import ExtensionUnits
 from core.store.sql.gate_timers import GateUnits, NoticeUnits, OutboxUnits
-from core.store.sql.grants import ConsentUnits
+from core.store.sql.grants import ConsentUnits, KillSwitchUnits, ToolFailureUnits
 from core.store.sql.hooks import HeldInputUnits
 from core.store.sql.leases import LeaseUnits
 from core.store.sql.memory import MemoryUnits, SecretUnits
@@ -19,7 +19,6 @@ from core.store.sql.people import KeyUnits
 from core.store.sql.recovery import RecoveryUnits
 from core.store.sql.sign_ins import SignInUnits
 from core.store.sql.steps import TurnUnits
-from core.store.sql.tool_limits import KillSwitchUnits, ToolFailureUnits
 from core.store.sql.usage_units import UsageUnits
 from core.store.transaction import Transaction
 from core.store.units import Engine

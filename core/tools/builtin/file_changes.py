@@ -14,8 +14,8 @@ from typing import Annotated, TypeVar
 from pydantic import Field
 
 from core.errors import InvalidArguments, ToolFailed
+from core.safety.path_names import WrittenPlace, written_place
 from core.safety.paths import PathGuard, Place, file_digest, guard_of
-from core.safety.written_places import WrittenPlace, written_place
 from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool, Workspace, use_limits
 from core.tools.builtin.files import text_of
 from core.tools.definition import tool

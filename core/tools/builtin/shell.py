@@ -32,9 +32,8 @@ from core.tool import (
     Workspace,
     use_limits,
 )
-from core.tools.child import GatedChild
+from core.tools.child import Command, GatedChild, one_program
 from core.tools.definition import tool
-from core.tools.plan_message import Command, one_program
 from core.tools.processes import IDEMPOTENCY_VARIABLE, MARKER, Orphans, process_info
 
 if TYPE_CHECKING:

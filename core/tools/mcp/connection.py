@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
-from core.cancellation import finish
 from core.lazy_dataclass import dataclass
+from core.off_loop import finish
 from core.safety.fencing import HeadAndTail
 from core.tool import Arguments, ProcessInfo
 from core.tools.bounds import bound

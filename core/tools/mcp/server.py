@@ -17,11 +17,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
 
-from core.cancellation import end_with_caller
 from core.clock import Clock
 from core.errors import HubError, SchemaRefused, SignInRequired, ToolFailed
 from core.lazy_dataclass import dataclass
-from core.off_loop import off_loop
+from core.off_loop import end_with_caller, off_loop
 from core.safety.fencing import sanitise
 from core.tool import Arguments, CallContext, Effect, Tool
 from core.tools.mcp.catalog import Judge, Listed, Offer, Terms, offer

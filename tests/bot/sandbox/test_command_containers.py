@@ -19,7 +19,7 @@ from core.errors import OutcomeUnknown, ToolFailed, ToolTimeout
 from core.safety.fencing import HeadAndTail
 from core.sandbox.policy import container_user
 from core.tool import ProcessInfo, Workspace
-from core.tools.plan_message import Command, one_program
+from core.tools.child import Command, one_program
 from tests.core.tools.support import Call
 from tests.harness.images import run
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from core.cancellation import LeftRunning
 from core.messages import Address
+from core.off_loop import LeftRunning
 from core.runs.actors import ThreadActors
 from core.store.rows import ThreadRow, TurnStart
 from core.users import Principal, Role

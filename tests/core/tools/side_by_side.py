@@ -23,7 +23,7 @@ from core.safety.fencing import HeadAndTail
 from core.safety.paths import PathGuard
 from core.safety.shell.rating import judge
 from core.tools.builtin.shell import Commands, shell_tool
-from core.tools.plan_message import Command, one_program
+from core.tools.child import Command, one_program
 from tests.core.tools.plain_lines import lay_out, lay_out_programs
 from tests.core.tools.support import Call, place
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from core.cancellation import LeftRunning
 from core.errors import StaleTurn, ToolDenied, ToolFailed, ToolTimeout
+from core.off_loop import LeftRunning
 from core.safety.fencing import ResultLimits, fence_tool_output, unfence
 from core.tool import CallContext, Tool
 from core.tools import execution
