@@ -170,6 +170,8 @@ class Candidate:
     @property
     def key(self) -> int:
         """Return the number of the first key that doesn't rest, or of the one whose rest ends first."""
+        if len(self._per_key) == 1:
+            return 0
         now_s = self._clock.monotonic_s()
         awake = (number for number, until_s in enumerate(self._rest_until_s) if until_s <= now_s)
         soonest = min(range(len(self._rest_until_s)), key=self._rest_until_s.__getitem__)
@@ -188,7 +190,7 @@ class Candidate:
     @property
     def preferred(self) -> bool:
         """Return whether nothing speaks against calling it now."""
-        return self.awake and not self.health.cooled
+        return self.set_aside_s == -math.inf or (self.awake and not self.health.cooled)
 
     @property
     def set_aside_s(self) -> float:
@@ -262,7 +264,9 @@ class ModelList:
 
         `above_tokens`: only models with a larger window. `without`: names left out if others remain.
         `first`: the name of the preferred one, if it is configured."""
-        allowed = [one for one in self._candidates if one.context_tokens > above_tokens]
+        allowed = list(self._candidates)
+        if above_tokens:
+            allowed = [one for one in allowed if one.context_tokens > above_tokens]
         if first is not None:
             allowed.sort(key=lambda one: one.name != first)
         if without:

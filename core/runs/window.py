@@ -205,5 +205,7 @@ COMMAND = "/compact"
 def compaction_focus(text: str) -> str | None:
     """Return what `/compact` is to keep above all, empty if the person named nothing; None for any other
     text. Commands are never input for the assistant, so no other turn begins with one."""
+    if not text.lstrip().startswith("/"):
+        return None
     command, *focus = text.split(maxsplit=1) or [""]
     return "".join(focus).strip() if command.lower().partition("@")[0] == COMMAND else None

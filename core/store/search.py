@@ -164,7 +164,8 @@ class WordSearch(Protocol):
         ...
 
 
-INDEX_EVERY_S = 5.0
+INDEX_EVERY_S = 15.0
+"""What was said since then is made searchable before each search: this only bounds how much that can be."""
 THREADS_AT_ONCE = 100
 
 

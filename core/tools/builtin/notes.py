@@ -11,7 +11,7 @@ from pydantic import Field
 
 from core.clock import SECOND_US
 from core.errors import InvalidArguments, ToolFailed
-from core.store.search import QUERY_LIMIT_CHARS, THREADS_AT_ONCE, SearchHit, SearchWanted, parse_search
+from core.store.search import QUERY_LIMIT_CHARS, SearchHit, SearchWanted, index_all, parse_search
 from core.tool import CallContext, Data, Effect, Requirement, Tool
 from core.tools.definition import tool
 
@@ -235,7 +235,7 @@ def thread_search_tool(threads: Threads) -> Tool:
     ) -> str:
         """Search the messages of earlier conversations with the person you are talking to, newest first."""
         own = replace(parse_search(query), owner_id=call.principal.user_id, asked_in=call.thread_id)
-        await threads.index_said(THREADS_AT_ONCE)  # also what was said since the hub last did so
+        await index_all(threads)  # also what was said since the hub last did so
         found = await threads.search(replace(own, limit=limit))
         return "\n".join(map(_hit_line, found)) or f"Nothing was found for {query!r}."
 

@@ -10,7 +10,7 @@ HEARTBEAT = '[http]\nport = 0\n[heartbeat]\nenabled = true\n[channels.telegram]\
 TIMERS = {
     "audit.linking": 10,
     "audit.retention": 86_400,
-    "search.index": 5,
+    "search.index": 15,
     "gates.deadlines": 5,
     "lease.renewal": 10,
     "lease.takeover": 10,

@@ -90,7 +90,7 @@ SELECT 1;
 CREATE TABLE usage (
     id                  TEXT NOT NULL PRIMARY KEY,
     run_id              TEXT NOT NULL,  -- a row of `runs`, which may be gone; for other kinds, of that work
-    kind                TEXT NOT NULL CHECK (kind IN ('chat', 'routine', 'job', 'summary', 'test')),
+    kind                TEXT NOT NULL CHECK (kind = 'chat' OR kind = 'routine' OR kind = 'job' OR kind = 'summary' OR kind = 'test'),
     thread_id           TEXT,
     user_id             TEXT NOT NULL,
     routine_id          TEXT,
@@ -106,7 +106,7 @@ CREATE TABLE usage (
     cached_input_tokens INTEGER,
     cache_write_tokens  INTEGER,
     micro_usd           INTEGER NOT NULL,  -- the cost; the reservation until the call is settled
-    state               TEXT NOT NULL CHECK (state IN ('reserved', 'settled', 'estimated')),
+    state               TEXT NOT NULL CHECK (state = 'reserved' OR state = 'settled' OR state = 'estimated'),
     reserved_at         INTEGER NOT NULL,
     settled_at          INTEGER,
     fence               INTEGER,  -- reserved: the lease of the hub that makes the call
@@ -362,3 +362,24 @@ CREATE TABLE undos (
     removed    TEXT NOT NULL,  -- JSON
     expires_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- The same CHECKs of the tables that each message writes to, without lists of more than two: for each of those
+-- SQLite makes a temporary table whenever a row is written.
+PRAGMA writable_schema = ON;
+UPDATE sqlite_schema SET sql = replace(sql, '(state IN (''running'', ''waiting'', ''done'', ''failed'', ''stopped'', ''crashed''))', '(state = ''running'' OR state = ''waiting'' OR state = ''done'' OR state = ''failed'' OR state = ''stopped'' OR state = ''crashed'')')
+WHERE type = 'table' AND name = 'runs';
+UPDATE sqlite_schema SET sql = replace(sql, '(kind IN (''chat'', ''routine'', ''job'', ''subtask'', ''settings''))', '(kind = ''chat'' OR kind = ''routine'' OR kind = ''job'' OR kind = ''subtask'' OR kind = ''settings'')')
+WHERE type = 'table' AND name = 'runs';
+UPDATE sqlite_schema SET sql = replace(sql, '(kind IN (''user'', ''assistant'', ''call'', ''result'', ''summary'', ''note'', ''operator''))', '(kind = ''user'' OR kind = ''assistant'' OR kind = ''call'' OR kind = ''result'' OR kind = ''summary'' OR kind = ''note'' OR kind = ''operator'')')
+WHERE type = 'table' AND name = 'entries';
+UPDATE sqlite_schema SET sql = replace(sql, '(kind IN (''message'', ''choice'', ''unreadable''))', '(kind = ''message'' OR kind = ''choice'' OR kind = ''unreadable'')')
+WHERE type = 'table' AND name = 'inbox';
+UPDATE sqlite_schema SET sql = replace(sql, '(state IN' || char(10) || '                   (', '(state IN (')
+WHERE type = 'table' AND name = 'outbox';  -- as schema 20 wrote it
+UPDATE sqlite_schema SET sql = replace(sql, '(state IN (''queued'', ''sending'', ''sent'', ''failed'', ''ambiguous'', ''streaming'', ''replaced''))', '(state = ''queued'' OR state = ''sending'' OR state = ''sent'' OR state = ''failed'' OR state = ''ambiguous'' OR state = ''streaming'' OR state = ''replaced'')')
+WHERE type = 'table' AND name = 'outbox';
+UPDATE sqlite_schema SET sql = replace(sql, '(settled OR state IN (''queued'', ''sending'', ''ambiguous'', ''streaming'', ''replaced''))', '(settled OR state NOT IN (''sent'', ''failed''))')
+WHERE type = 'table' AND name = 'outbox';
+UPDATE sqlite_schema SET sql = replace(sql, '(NOT settled OR state IN (''sent'', ''failed'', ''ambiguous'', ''replaced''))', '(NOT settled OR state = ''sent'' OR state = ''failed'' OR state = ''ambiguous'' OR state = ''replaced'')')
+WHERE type = 'table' AND name = 'outbox';
+PRAGMA writable_schema = RESET;

@@ -169,7 +169,7 @@ CREATE TABLE runs (
     number         INTEGER NOT NULL,
     principal_id   TEXT NOT NULL REFERENCES users (id),
     state          TEXT NOT NULL
-                       CHECK (state IN ('running', 'waiting', 'done', 'failed', 'stopped', 'crashed')),
+                       CHECK (state = 'running' OR state = 'waiting' OR state = 'done' OR state = 'failed' OR state = 'stopped' OR state = 'crashed'),
     attempts       INTEGER NOT NULL CHECK (attempts >= 0),  -- starts without progress
     first_seq      INTEGER NOT NULL,
     last_seq       INTEGER NOT NULL CHECK (last_seq >= first_seq),
@@ -182,7 +182,7 @@ CREATE TABLE runs (
     ended_at       INTEGER,
     reply_to       TEXT,  -- the message it answers, where others write in between
     events         TEXT NOT NULL DEFAULT '[]',  -- JSON list: keys of the events it answers, for the audit
-    kind           TEXT NOT NULL DEFAULT 'chat' CHECK (kind IN ('chat', 'routine', 'job', 'subtask', 'settings')),
+    kind           TEXT NOT NULL DEFAULT 'chat' CHECK (kind = 'chat' OR kind = 'routine' OR kind = 'job' OR kind = 'subtask' OR kind = 'settings'),
     consent_thread TEXT,  -- routine, job: the thread whose grants hold; chat: null, its own
     fence          INTEGER,  -- the lease of the hub that has it in hand; null while it waits or has ended
     crashes        INTEGER NOT NULL DEFAULT 0,  -- of hubs, without progress, that are put down to it
@@ -201,7 +201,7 @@ CREATE TABLE entries (
     turn_id   TEXT REFERENCES runs (id),
     at        INTEGER NOT NULL,
     kind      TEXT NOT NULL
-                  CHECK (kind IN ('user', 'assistant', 'call', 'result', 'summary', 'note', 'operator')),
+                  CHECK (kind = 'user' OR kind = 'assistant' OR kind = 'call' OR kind = 'result' OR kind = 'summary' OR kind = 'note' OR kind = 'operator'),
     text      TEXT NOT NULL,  -- a call's arguments as the model gave them
     call_id   TEXT,
     name      TEXT,  -- user: who speaks; call: the tool; result: its status
@@ -216,7 +216,7 @@ CREATE INDEX entries_undone ON entries (thread_id, undone) WHERE undone IS NOT N
 CREATE TABLE inbox (
     id               INTEGER PRIMARY KEY,
     key              TEXT NOT NULL UNIQUE,
-    kind             TEXT NOT NULL CHECK (kind IN ('message', 'choice', 'unreadable')),
+    kind             TEXT NOT NULL CHECK (kind = 'message' OR kind = 'choice' OR kind = 'unreadable'),
     channel          TEXT NOT NULL,
     address          TEXT,
     scope            TEXT,
@@ -483,7 +483,7 @@ CREATE TABLE outbox (
     address       TEXT NOT NULL,
     message       TEXT NOT NULL,  -- JSON
     state         TEXT NOT NULL
-                      CHECK (state IN ('queued', 'sending', 'sent', 'failed', 'ambiguous', 'streaming', 'replaced')),
+                      CHECK (state = 'queued' OR state = 'sending' OR state = 'sent' OR state = 'failed' OR state = 'ambiguous' OR state = 'streaming' OR state = 'replaced'),
     settled       INTEGER NOT NULL CHECK (settled IN (0, 1)),  -- nothing more will be done about it
     nonce         TEXT NOT NULL,
     refs          TEXT NOT NULL DEFAULT '[]',  -- JSON list, one per part sent
@@ -509,8 +509,8 @@ CREATE TABLE outbox (
     marks         INTEGER NOT NULL DEFAULT 0 CHECK (marks IN (0, 1)),  -- shows that `edit_of` was undone (`outcome`), or is live
     job_id        TEXT REFERENCES jobs (id),  -- the job that it shows as it runs
     paced         INTEGER NOT NULL DEFAULT 0 CHECK (paced IN (0, 1)),  -- sent seldom, and after everything else
-    CHECK (settled OR state IN ('queued', 'sending', 'ambiguous', 'streaming', 'replaced')),
-    CHECK (NOT settled OR state IN ('sent', 'failed', 'ambiguous', 'replaced')),
+    CHECK (settled OR state NOT IN ('sent', 'failed')),
+    CHECK (NOT settled OR state = 'sent' OR state = 'failed' OR state = 'ambiguous' OR state = 'replaced'),
     CHECK (state NOT IN ('streaming', 'replaced') OR turn_id IS NOT NULL)
 ) STRICT;
 CREATE INDEX outbox_unsettled ON outbox (channel, address) WHERE settled = 0;
@@ -731,7 +731,7 @@ CREATE TABLE model_calls (
 CREATE TABLE usage (
     id                  TEXT NOT NULL PRIMARY KEY,
     run_id              TEXT NOT NULL,  -- a row of `runs`, which may be gone; for other kinds, of that work
-    kind                TEXT NOT NULL CHECK (kind IN ('chat', 'routine', 'job', 'summary', 'test')),
+    kind                TEXT NOT NULL CHECK (kind = 'chat' OR kind = 'routine' OR kind = 'job' OR kind = 'summary' OR kind = 'test'),
     thread_id           TEXT,
     user_id             TEXT NOT NULL,
     routine_id          TEXT,
@@ -747,7 +747,7 @@ CREATE TABLE usage (
     cached_input_tokens INTEGER,
     cache_write_tokens  INTEGER,
     micro_usd           INTEGER NOT NULL,  -- the cost; the reservation until the call is settled
-    state               TEXT NOT NULL CHECK (state IN ('reserved', 'settled', 'estimated')),
+    state               TEXT NOT NULL CHECK (state = 'reserved' OR state = 'settled' OR state = 'estimated'),
     reserved_at         INTEGER NOT NULL,
     settled_at          INTEGER,
     fence               INTEGER,  -- reserved: the lease of the hub that makes the call
