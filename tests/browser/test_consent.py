@@ -108,7 +108,7 @@ async def test_a_grant_is_listed_and_taken_back(
     await expect(grant).to_contain_text("everywhere")
     await grant.get_by_role("button", name="Revoke").click()
     await expect(grant).to_have_count(1)
-    await grant.get_by_role("button", name="Revoke shell: @touch?").click()
+    await grant.get_by_role("button", name="Revoke shell: touch with the options listed as safe?").click()
     await expect(grant).to_have_count(0)
     await expect(console.page.get_by_text("There are no grants.")).to_be_visible()
     await console.say_in_a_new_thread("run: touch made")

@@ -143,15 +143,12 @@ def _the_console_has_all_blocks(report: Seen) -> None:
 
 
 def _headline(name: str) -> str:
-    """Return the first line of the card: the console sets the command apart by its font."""
-    line = CARD.format(name=name).splitlines()[0]
-    return line.replace("`", "") if name == "web" else line
+    return CARD.format(name=name).splitlines()[0]
 
 
 def _the_card(name: str, held: Held) -> None:
     (settled,) = [one for one in held.said if _headline(name) in visible(one)]
     card = CARD.format(name=name).replace("\n\n", gap(name))
-    card = card.replace(card.splitlines()[0], _headline(name))
     labels, values = zip(*held.card.buttons, strict=True)
     if name == "web":
         assert labels == ("Approve", "Deny")

@@ -26,6 +26,8 @@ const PAGES = /** @type {const} */ ([
 export const WORDS = new Map(PAGES.map(([page, , words]) => [page, words]));
 /** All that members see: their own conversations, approvals they may decide, what is remembered for them. */
 export const OF_MEMBERS = new Set(["chat", "approvals", "memory"]);
+/** As many pages have room on a phone. */
+const AT_HAND = 5;
 /** Behind "More" where there is no room for all. */
 const LESS_OFTEN = new Set(["channels", "tools", "memory", "usage", "settings", "system", "audit", "why"]);
 const THEMES = ["auto", "light", "dark"];
@@ -39,7 +41,7 @@ export class Shell {
     this.unread = h("span", { class: "nav-count unread", hidden: true });
     this.links.get("approvals")?.append(this.pending);
     this.links.get("chat")?.append(this.unread);
-    const items = [...this.links].map(([page, one]) => h("li", { class: LESS_OFTEN.has(page) ? "less" : null }, one));
+    const items = [...this.links].map(([page, one]) => h("li", { class: this.links.size > AT_HAND && LESS_OFTEN.has(page) ? "less" : null }, one));
     this.nav = h("ul", {}, ...items);
     roving(this.nav, "a");
     roving(this.nav, "a", { axis: "x" });

@@ -99,7 +99,7 @@ async function waiting() {
 }
 
 /** @param {Approval} approval */
-const words = ({ tool, shown, title }) => (tool && shown.length ? `${tool}: ${shown[0].text}` : title.split("\n")[0]);
+const words = ({ title }) => title.split("\n")[0].replace(/`(.*)`/, "$1");
 
 async function nextRuns() {
   /** @type {Routine[]} */ const all = await api.routines({ limit: 200 });
