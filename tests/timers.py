@@ -33,7 +33,7 @@ class _Timer:
 
 
 class ManualTimers:
-    """See core.timers.Timers. Nothing is called but by `run_due`."""
+    """See core.clock.Timers. Nothing is called but by `run_due`."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -191,7 +191,9 @@ class ContainerJobManager:
         zone = await self._timezones.of(job.owner_id)
         left = left_of(started, models.models.meter)
         session = JobSession(self._services, started, run, models, left, zone, self._settings.egress)
-        egress = EgressBroker(job.id, self._egress) if self._egress is not None else None
+        egress = (
+            EgressBroker(job.id, self._egress, self._outcomes.reached) if self._egress is not None else None
+        )
         left_s = max(0.0, job.budget.timeout_s - started.spent_us / SECOND_US)
         failed = JobState.FAILED
         try:

@@ -7,7 +7,7 @@ import logging
 import os
 import re
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -101,7 +101,14 @@ class EgressBroker:
     `asked`, `refused`: the number of connections from the job; `moved_bytes`: in both directions. `log`: the
     same by target and refusal; the job names targets, so there are at most MAX_LOGGED of them."""
 
-    def __init__(self, job_id: str, terms: EgressTerms) -> None:
+    def __init__(
+        self,
+        job_id: str,
+        terms: EgressTerms,
+        ended: Callable[[str, Sequence[EgressUse]], None] = lambda job_id, log: None,  # noqa: ARG005
+    ) -> None:
+        """Keep the parts. `ended`: called with the log once it serves no more."""
+        self._ended = ended
         self._job_id = job_id
         self._terms = terms
         self._open: set[asyncio.Task[None]] = set()
@@ -134,6 +141,7 @@ class EgressBroker:
             for task in (ending := tuple(self._open)):
                 task.cancel()
             await asyncio.gather(*ending, return_exceptions=True)
+            self._ended(self._job_id, tuple(self.log.values()))
             logger.info(
                 "egress.ended job=%s connections=%d refused=%d bytes=%d",
                 *(self._job_id, self.asked, self.refused, self.moved_bytes),

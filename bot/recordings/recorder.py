@@ -36,7 +36,7 @@ from core.routines.run import ReadFile
 from core.safety.fencing import ResultLimits
 from core.safety.paths import PathGuard
 from core.store.codecs import message_to_json
-from core.store.container_port import ContainerEnd
+from core.store.container_port import ContainerEnd, EgressUse
 from core.store.port import People
 from core.store.routine_rows import RoutineRow, RunEnd, StartedRun
 from core.tool import Arguments, CallContext, CallPlan, Risk, Tool, Workspace
@@ -111,7 +111,7 @@ class Recorder:
             interceptor=self,
             inbox=lambda inbox: RecordedInbox(inbox, self),
             posted=self.posted,
-            outcomes=JobOutcomes(self.job_begun, self.job_ended),
+            outcomes=JobOutcomes(self.job_begun, self.job_reached, self.job_ended),
             sealed=lambda value: self._marks.learn([value]),
             prepare=self.begin,
         )
@@ -193,6 +193,12 @@ class Recorder:
         """Record that a job is at work in a container; what it asks for is a part of its outcome."""
         run_kind.set(CONTAINED)
         self._jobs[job_id] = self.write("job", job=job_id, task=task)
+
+    def job_reached(self, job_id: str, log: Sequence[EgressUse]) -> None:
+        """Record a job's connections. What passed by them is encrypted, and nowhere."""
+        if log:
+            reached = [plain_value(one) for one in log]
+            self.write("egress", job=self._jobs.get(job_id, 0), connections=reached)
 
     def job_ended(self, job_id: str, end: ContainerEnd) -> None:
         """Record the end of a job in a container."""

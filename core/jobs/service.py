@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from core.jobs.scheduler import ClaimedWork
     from core.jobs.worker import JobWorker
     from core.ports import OutboxListener
-    from core.store.container_port import ContainerEnd
+    from core.store.container_port import ContainerEnd, EgressUse
     from core.store.feed import Changes
     from core.store.job_port import JobViews
     from core.store.port import Store
@@ -38,10 +38,12 @@ def _unheard(job_id: str, news: object) -> None:
 class JobOutcomes:
     """How jobs in containers begin and end, for a recording.
 
-    `begun`: called with the ID of each that is at work, and what its person asked for; `ended`: with its end,
-    once that is stored. `instead`: makes what brings such jobs to their ends without any container."""
+    `begun`: called with the ID of each that is at work, and what its person asked for; `reached`: with its
+    connections by target and decision, once it has no more; `ended`: with its end, once that is stored.
+    `instead`: makes what brings such jobs to their ends without any container."""
 
     begun: Callable[[str, str], None] = _unheard
+    reached: "Callable[[str, Sequence[EgressUse]], None]" = _unheard
     ended: "Callable[[str, ContainerEnd], None]" = _unheard
     instead: "Callable[[Store, JobWorker, OutboxListener], ClaimedWork] | None" = None
 

@@ -17,7 +17,6 @@ from core.messages import (
     Unreadable,
     as_told,
 )
-from core.preferences import ModelChoice, ThreadSettings
 from core.store.accept import ASKED_FOR, WITHHELD, Accepted, QueuedInput
 from core.store.codecs import event_extra_from_json, event_extra_to_json, storable
 from core.store.facets import HELD, NoticeAddress
@@ -25,7 +24,7 @@ from core.store.rows import REJOIN_US, Draft, ThreadRow
 from core.store.sql import people
 from core.store.transaction import Row, Transaction
 from core.transcript import UserSaid
-from core.users import ThreadKey, scope_of
+from core.users import ModelChoice, ThreadKey, ThreadSettings, scope_of
 
 _INSERT = (
     "INSERT INTO inbox (key, kind, channel, address, scope, user_id, platform_user_id, sender, direct,"
