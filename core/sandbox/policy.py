@@ -28,7 +28,8 @@ IN_MEMORY = (TEMPORARY, SHARED)
 """Where a container has files in memory. They count as its memory, and as its disk."""
 TEMPORARY_MB, SHARED_MB = 512, 64
 PIDS = 256
-CPUS = 2
+CPUS = min(2, os.cpu_count() or 1)
+"""Docker refuses more than the machine has."""
 LOG_MB = 10
 """What Docker keeps of a container's output; the rest is dropped, oldest first."""
 FIRST_UID = 200_000

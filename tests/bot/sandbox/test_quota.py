@@ -11,6 +11,7 @@ from core.job import JobState
 from core.sandbox.disk import BEYOND_BYTES, FIRST_PROJECT, quota_problem
 from tests.bot.sandbox.test_container_jobs import house_with, shell
 from tests.bot.sandbox.under_quota import LIMIT, MB
+from tests.harness.images import run
 from tests.harness.uml import in_another_kernel
 from tests.plugins.profile import Profile
 from tests.scenarios.test_jobs import becomes, started
@@ -64,6 +65,43 @@ def test_the_file_system_stops_a_copy_at_its_limit_and_gives_each_its_own(
     (limit, _), there = found["removed"]  # xfs frees it later
     assert (limit, there) == (0, False)
     assert found["third"][0] not in {first, second}
+
+
+@pytest.mark.uml
+@pytest.mark.docker
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_whole_job_ends_at_its_quota_under_cgroup_2(
+    tmp_path: Path, worker_image: str, profile: Profile
+) -> None:
+    """Hub, daemon and container run in the other kernel, which takes minutes."""
+    if profile.name != "proof":
+        pytest.skip("only in `make proof`")
+    labels = run("docker", "inspect", "--format", "{{json .Config.Labels}}", worker_image)
+    container = run("docker", "create", "--network", "none", worker_image).strip()
+    try:
+        run("docker", "export", "--output", str(tmp_path / "whole.tar"), container)
+    finally:
+        run("docker", "rm", container)
+    # What a job doesn't need is left out: each layer is a copy of all files.
+    (tmp_path / "image").mkdir()
+    left_out = [f"--exclude={one}" for one in ("usr/share/*", "var/lib/*", "var/cache/*", "dev/*")]
+    run("tar", "-C", str(tmp_path / "image"), "-xf", str(tmp_path / "whole.tar"), *left_out)
+    run("tar", "-C", str(tmp_path / "image"), "-cf", str(tmp_path / "image.tar"), ".")
+    image = tmp_path / "disk"
+    with image.open("wb") as file:
+        file.truncate(3_000 * MB)
+    subprocess.run([*EXT4, "-q", str(image)], check=True)
+    words = (str(tmp_path / "image.tar"), labels.strip())
+    module = "tests.bot.sandbox.whole_job"
+    said = in_another_kernel(tmp_path, image, module, *words, memory_mb=3_000, limit_s=500)
+    print(said)
+    found = json.loads(said.splitlines()[-1])
+    assert (found["problem"], found["groups"]) == (None, "2")
+    assert found["reason"] == "disk limit: the container wrote more than 100 MB"
+    assert 100 * MB < found["taken"] < 100 * MB + BEYOND_BYTES + MB, "the system refused the rest"
+    assert found["samples"]
+    assert all(one["memory_bytes"] > MB for one in found["samples"])
 
 
 @pytest.mark.docker
