@@ -36,6 +36,7 @@ from core.sandbox.policy import container_user
 from core.tool import ProcessInfo, RunningCall, Tool, Workspace
 from core.tools.builtin.shell import shell_tool
 from core.users import Principal, Role
+from core.web import UNINTERCEPTED
 
 GATE_START_RATIO = 4.0
 """A bare `docker run` copies no project, checks no policy and loads no worker."""
@@ -174,7 +175,7 @@ class Chats:
             del process
 
         by, key = Principal(OWNER, Role.OWNER, OWNER), str(uuid.uuid4())
-        call = RunningCall(by, "chat", key, self._workspace, 60.0, recorded)
+        call = RunningCall(by, "chat", key, self._workspace, 60.0, UNINTERCEPTED, recorded)
         began = time.perf_counter()
         said = await tool.run(call, tool.validate({"command": "echo said"}))
         taken_ms = (time.perf_counter() - began) * 1e3

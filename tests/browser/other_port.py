@@ -90,7 +90,8 @@ TRIES = """async (hub) => {
   await read("/api/tools/pause", blind);
   const opened = () => new EventSource(hub + "/api/events", { withCredentials: true });
   const streams = Array.from({ length: 40 }, opened);
-  await new Promise((resolve) => streams.at(-1).addEventListener("error", resolve));
+  const settled = (one) => new Promise((resolve) => { one.onerror = one.onopen = resolve; });
+  await Promise.all(streams.map(settled));
   found.streams = streams.filter((one) => one.readyState !== EventSource.CLOSED).length;
   const frame = document.createElement("iframe");
   frame.src = hub;

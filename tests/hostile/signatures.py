@@ -12,6 +12,7 @@ import core.model.base
 import core.ports
 import core.tool
 import core.tools.mcp.connection
+from core.web import Interceptor
 
 MODULES = (
     core.ports,
@@ -21,6 +22,9 @@ MODULES = (
     core.tools.mcp.connection,
     core.hooks.chain,
 )
+
+LATER = {"Interceptor": Interceptor}
+"""What the ports import for a type checker alone."""
 
 
 def ports(modules: tuple[types.ModuleType, ...] = MODULES) -> Iterator[type]:
@@ -42,7 +46,7 @@ def text_parameters(port: type) -> Iterator[str]:
         function = member.fget if isinstance(member, property) else member
         if not inspect.isfunction(function) or (name.startswith("_") and name != "__call__"):
             continue
-        for parameter, hint in typing.get_type_hints(function).items():
+        for parameter, hint in typing.get_type_hints(function, localns=LATER).items():
             yield from _texts_in(hint, f"{port.__name__}.{name}.{parameter}", seen)
 
 
@@ -54,7 +58,7 @@ def _texts_in(hint: object, where: str, seen: set[type]) -> Iterator[str]:
     elif inspect.isclass(hint) and dataclasses.is_dataclass(hint):
         if hint not in seen:
             seen.add(hint)
-            hints = typing.get_type_hints(hint)
+            hints = typing.get_type_hints(hint, localns=LATER)
             for field in dataclasses.fields(hint):
                 yield from _texts_in(hints[field.name], f"{hint.__name__}.{field.name}", seen)
     else:

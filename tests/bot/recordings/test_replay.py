@@ -364,7 +364,7 @@ def keep_secret(hub: Hub, name: str, value: str) -> None:
 
 def _asked(hub: Hub) -> list[Card]:
     """Return the open cards, without the buttons of jobs."""
-    return [card for card in hub.open_cards(OWNER) if "May I" in card.text]
+    return [card for card in hub.open_cards(OWNER) if card.text.partition("\n")[0].endswith("?")]
 
 
 async def _says(hub: Hub, text: str, answer: str = "", *, press: int | None = None) -> None:
