@@ -34,7 +34,7 @@ from core.users import Account, Principal, Role, Via
 from tests.contracts.store.bench import ADA, BEN, CHANNEL, Bench, CountingIds, Rules, StoppedClock
 
 NOTICE = "The report is ready."
-TOGETHER = "Run these 2 calls?"
+TOGETHER = "May I run these 2 calls?"
 COLOURED = plain("A colour was chosen.")
 DIRECTORY = Path(__file__).parent / "store"
 
