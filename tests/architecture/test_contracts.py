@@ -49,7 +49,7 @@ PLANTS = [
     Plant("core-is-plain", {"core/inbound/planted.py": "from pydantic import BaseModel"}),
     Plant("core-layers", {"core/model/planted.py": "import core.audit"}),
     Plant("core-layers", {"core/texts.py": "import core.vault", "core/vault.py": ""}),
-    Plant("core-layers", {"core/safety/planted.py": "import core.sandbox", "core/sandbox/planted.py": ""}),
+    Plant("core-layers", {"core/safety/planted.py": "import core.audit"}),
     Plant("core-layers", {"core/unplaced.py": ""}),
     Plant("no-cycles", {"core/audit.py": "import core.hooks", "core/hooks.py": "import core.audit"}),
     Plant(
