@@ -45,6 +45,7 @@ ON_THE_HOST = {
         "test_no_program_of_the_workspace_takes_the_place_of_another",
     },
     "the hub's own files": {"test_a_redirect_does_not_open_a_closed_address"},
+    "directories of this machine": {"test_a_program_that_may_not_run_is_said_where_there_is_no_other"},
     "no command and no file": {
         "test_a_card_names_what_would_not_be_seen_of_names_that_wildcards_stand_for",
         "test_a_line_that_stands_for_nothing_is_refused_in_words",

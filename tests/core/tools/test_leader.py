@@ -110,7 +110,7 @@ async def test_a_file_is_opened_when_its_program_starts(call: Call, sh: Shell, t
 
 async def test_redirects_count_from_left_to_right(call: Call, sh: Shell, tmp_path: Path) -> None:
     program(call, "both", "echo out; echo err >&2")
-    (tmp_path / "one").write_text("longer than what takes its place\n")
+    await sh("echo longer than what takes its place > one")
     assert (
         await sh("./both > one 2>&1 ; ./both 2>&1 > two ; ./both 2> three > /dev/null")
         == "exit code: 0\nerr\n"
