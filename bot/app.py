@@ -55,7 +55,8 @@ from core.runs.registry import LOOK_EVERY_S as FAILING_EVERY_S
 from core.store.lease import LEASE_S, RENEWALS, DataDirectoryLock, Leases, LeaseTerms
 from core.store.port import Store
 from core.store.search import INDEX_EVERY_S, index_all
-from core.tools.execution import CallThreads, Executor, HostExecutor, ToolPause
+from core.tools.execution import CallThreads, Executor, HostExecutor
+from core.tools.pause import ToolPause
 from core.tools.processes import host_id
 from core.users import Role
 from core.web import UNINTERCEPTED, Interceptor

@@ -54,7 +54,8 @@ from core.store.codecs import settings_to_json
 from core.store.facets import SealedSecret
 from core.store.port import Store
 from core.store.sqlite.store import open_store as open_sqlite
-from core.tools.execution import Executor, ToolPause
+from core.tools.execution import Executor
+from core.tools.pause import ToolPause
 from core.tools.pipeline import CallPipeline, PipelineSettings
 from core.tools.registry import ToolRegistry
 from core.usage import MICRO_USD, Budget

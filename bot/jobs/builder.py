@@ -181,6 +181,7 @@ def build_jobs(
                 listener,
                 job_socket.EgressTerms(allowed, guard) if allowed else None,
                 outcomes,
+                pipeline.pause,
             )
             return containers.ContainerEngine(manager, runs, signals, clock, limits, repair())
 

@@ -24,6 +24,7 @@ from bot.jobs.upkeep import (
     KILLED,
     ContainerRecord,
     ContainerUpkeep,
+    PausedContainers,
     reason_of_end,
     taken_bytes,
     unknown_in,
@@ -73,6 +74,7 @@ from core.store.container_port import (
 from core.store.job_port import JobEnd, JobEnded, Jobs, StartedJob, task_of
 from core.store.units import committed, patiently
 from core.timezones import TimeZones
+from core.tools.pause import ToolPause
 from core.usage import CallKind, Payer
 
 logger = logging.getLogger(__name__)
@@ -133,6 +135,7 @@ class ContainerJobManager:
         listener: OutboxListener,
         egress: EgressTerms | None,
         outcomes: JobOutcomes,
+        pause: ToolPause,
     ) -> None:
         """Keep the parts. `ends`: knows when people hear of the end of a job."""
         self._outcomes = outcomes
@@ -151,6 +154,7 @@ class ContainerJobManager:
             engine, settings.places, settings.guard, containers, listener, services.clock
         )
         self._labels = {HUB_LABEL: settings.places.hub}
+        self._paused = PausedContainers(engine, pause, self._labels, services.clock)
         by_quota = quota_problem(settings.places.root) is None
         self._disk = DiskLimit(settings.disk_mb * MB, by_quota)
 
@@ -201,7 +205,11 @@ class ContainerJobManager:
             await session.recall()
             async with serving(session, work.sockets, work.owner, egress):
                 try:
-                    async with asyncio.timeout(left_s), work.record.kept():
+                    async with (
+                        asyncio.timeout(left_s) as limit,
+                        work.record.kept(),
+                        self._paused.with_tools(job.id, limit),
+                    ):
                         await self._watched(work)
                 finally:
                     session.close()
@@ -347,11 +355,12 @@ class ContainerJobManager:
         )
         left_bytes = self._disk.limit_bytes - await asyncio.to_thread(used_bytes, work.copy)
         policy, labels = work.policy.within(left_bytes), {**self._labels, JOB_LABEL: job_id}
-        container_id = await self.engine.create(policy, command_of(work.job.row.mode), labels)
-        token = secrets.token_hex(32)
-        await patiently(lambda: self._containers.arm_container(job_id, hash_of(token)), self._clock)
-        work.session.armed(hash_of(token))
-        await self.engine.start(container_id, f"{token}\n".encode())
+        async with self._paused.started(job_id):
+            container_id = await self.engine.create(policy, command_of(work.job.row.mode), labels)
+            token = secrets.token_hex(32)
+            await patiently(lambda: self._containers.arm_container(job_id, hash_of(token)), self._clock)
+            work.session.armed(hash_of(token))
+            await self.engine.start(container_id, f"{token}\n".encode())
         logger.info("container.started job=%s container=%s", job_id, container_id[:12])
         return container_id
 

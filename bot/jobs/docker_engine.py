@@ -357,6 +357,10 @@ class DockerEngine(AbstractAsyncContextManager["DockerEngine"]):
         """Stop a container where it is."""
         await self._ask(lambda client: client.pause(container_id))
 
+    async def unpause(self, container_id: str) -> None:
+        """Let a paused container go on."""
+        await self._ask(lambda client: client.unpause(container_id))
+
     async def last_output(self, container_id: str, lines: int) -> str:
         """Return the end of what a container printed."""
         said = await self._ask(lambda client: client.logs(container_id, tail=lines))

@@ -5,7 +5,7 @@ import asyncio
 import contextlib
 import logging
 import signal
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,11 +30,13 @@ from core.store.container_port import (
     UseSample,
 )
 from core.tool import Workspace
+from core.tools.pause import ToolPause
 from core.transcript import Said, ToolCalled, ToolResult
 
 logger = logging.getLogger(__name__)
 
 TIDY_EVERY_S = 300.0
+AGAIN_AFTER_S = 1.0
 MAX_SAMPLES = 120
 """Of a container. Once it has this many, every other one goes, and from then on half as many are taken."""
 SAMPLE_EVERY_S = 2.0
@@ -190,6 +192,65 @@ class ContainerRecord:
             connections[key] = EgressUse(*key, *counted)
         newest = tuple(connections.values())[-MAX_LOGGED:]
         await self._containers.record_use(self._job_id, replace(self._use, connections=newest))
+
+
+class PausedContainers:
+    """The kill switch for jobs in containers: while tools are paused their containers are, too."""
+
+    def __init__(
+        self, engine: DockerEngine, pause: ToolPause, labels: Mapping[str, str], clock: Clock
+    ) -> None:
+        """Keep the parts. `labels`: of this hub's containers."""
+        self._engine = engine
+        self._pause = pause
+        self._labels = labels
+        self._clock = clock
+
+    @contextlib.asynccontextmanager
+    async def with_tools(self, job_id: str, limit: asyncio.Timeout) -> AsyncIterator[None]:
+        """Pause a job's container whenever tools are paused within the context, and its time limit with it.
+        One that an earlier hub left paused goes on if tools may run."""
+        task = asyncio.create_task(self._follow(job_id, limit), name=f"pauses of job {job_id}")
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    @contextlib.asynccontextmanager
+    async def started(self, job_id: str) -> AsyncIterator[None]:
+        """Start a container within the context: not while tools are paused, and if they are paused meanwhile
+        it is, too, before the pause is answered."""
+        await self._pause.lifted()
+        with self._pause.stops() as stop:
+            yield
+            if stop.done():
+                await self._each(job_id, self._engine.pause)
+
+    async def _follow(self, job_id: str, limit: asyncio.Timeout) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            with self._pause.stops() as stop:
+                if not stop.done():
+                    await self._each(job_id, self._engine.unpause)
+                await stop
+                await self._each(job_id, self._engine.pause)
+            until_s, now_s = limit.when(), loop.time()
+            limit.reschedule(None)
+            await self._pause.lifted()
+            limit.reschedule(None if until_s is None else until_s + loop.time() - now_s)
+
+    async def _each(self, job_id: str, change: Callable[[str], Awaitable[None]]) -> None:
+        """Change the job's container, once Docker can be reached; it refuses what is so already."""
+        while True:
+            try:
+                for container_id in await self._engine.labelled({**self._labels, JOB_LABEL: job_id}):
+                    with contextlib.suppress(DockerRefused):
+                        await change(container_id)
+            except DockerUnreachable:
+                await self._clock.sleep(AGAIN_AFTER_S)
+            else:
+                return
 
 
 class ContainerUpkeep:

@@ -21,7 +21,7 @@ from core.lazy_dataclass import dataclass
 from core.lazy_module import LazyModule
 from core.store.port import Store
 from core.store.units import committed
-from core.tools.execution import ToolPause
+from core.tools.pause import ToolPause
 
 if TYPE_CHECKING:
     import difflib
@@ -131,9 +131,11 @@ class SettingsService:
         return DecisionView(id=tool, outcome="reset; jobs and routines may use it again")
 
     async def pause_tools(self, *, paused: bool) -> DecisionView:
-        """Pause or unpause all tools; the change applies when this returns."""
+        """Pause or unpause all tools; the change applies, and what it stopped is over, when this returns."""
         # Applied even if the caller has gone: the recorded state is the one that counts.
         changed = await committed(self._pause(paused), lambda _: self._in_force(paused))
+        if self._tool_pause is not None:
+            await self._tool_pause.settled()
         state = "paused" if paused else "running"
         return DecisionView(id="tools", outcome=state if changed else f"already {state}")
 

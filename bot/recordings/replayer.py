@@ -50,7 +50,7 @@ from core.store.container_port import ContainerEnd
 from core.store.job_port import JobEnd, StartedJob, task_of
 from core.store.port import Store
 from core.tool import Arguments, CallContext, CallPlan, Risk, Tool, Workspace
-from core.tools.execution import ToolPause
+from core.tools.pause import ToolPause
 from core.tools.registry import ToolRegistry
 from core.transcript import ResultStatus, ToolResult
 from core.web import WebAnswer, WebRequest

@@ -331,8 +331,9 @@ def pause(view: AcceptView, *, paused: bool) -> Verdict:
     """Pause or unpause all tools for everyone."""
     if view.principal.role is not Role.OWNER:
         return refused("only the owner can pause tools", texts.ONLY_OWNER_PAUSES)
-    word = texts.TOOLS_PAUSED if paused else texts.TOOLS_UNPAUSED
-    return Verdict(f"command: /{'pause' if paused else 'unpause'}", (PauseTools(paused), Say(plain(word))))
+    if paused:
+        return Verdict("command: /pause", (Say(plain(texts.TOOLS_PAUSED)),), pauses=True)
+    return Verdict("command: /unpause", (PauseTools(paused=False), Say(plain(texts.TOOLS_UNPAUSED))))
 
 
 def stop(view: AcceptView) -> Verdict:

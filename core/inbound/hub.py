@@ -38,7 +38,7 @@ from core.store.facets import HELD
 from core.store.port import Store
 from core.store.units import committed
 from core.tools.call_edits import CallEditor
-from core.tools.execution import ToolPause
+from core.tools.pause import ToolPause
 from core.users import Principal
 
 if TYPE_CHECKING:
@@ -204,10 +204,7 @@ class Hub:
             event.channel, event.address
         )
         try:
-            # Committed even if the platform's connection, and with it this caller, goes away.
-            accepted = await committed(
-                self._store.inbound.accept_event(event, judge, send_now=send_now), self._follow
-            )
+            accepted = await self._accepted(event, judge, send_now=send_now)
         except StoreUnavailable as error:
             raise InboxUnavailable(str(error)) from error
         logger.info(
@@ -216,6 +213,17 @@ class Hub:
         if accepted.outcome == WAITING and isinstance(event, InboundMessage) and not accepted.duplicate:
             self._acknowledgements.expect(event)
         return _acceptance(accepted)
+
+    async def _accepted(self, event: InboundEvent, judge: Judge, *, send_now: bool) -> Accepted:
+        """Keep an event. A pause is in force, and what ran is over, before anything is answered."""
+        while True:
+            if self._pause is not None:
+                await self._pause.settled()
+            # Committed even if the platform's connection, and with it this caller, goes away.
+            unit = self._store.inbound.accept_event(event, judge, send_now=send_now)
+            accepted = await committed(unit, self._follow)
+            if not accepted.again:
+                return accepted
 
     async def _spoken(self, event: ChoiceAnswer) -> InboundMessage | None:
         try:

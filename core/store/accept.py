@@ -249,6 +249,7 @@ class Verdict:
     `noise`: the event is only counted per chat, sender and reason, and has no effects.
     `withheld`: nothing of the message's content is stored.
     `kept_as`: the text stored in place of the message's own.
+    `pauses`: tools are paused in a transaction before the one that keeps the event, see Accepted.
     """
 
     outcome: str
@@ -260,6 +261,7 @@ class Verdict:
     withheld: bool = False
     noise: bool = False
     kept_as: str | None = None
+    pauses: bool = False
 
 
 class Judge(Protocol):
@@ -292,6 +294,7 @@ class Accepted:
     `started`: a turn that now runs and needs its actor.
     `stopped_turn_id`: a running turn to be cancelled.
     `paused`: tools were paused (True) or unpaused (False).
+    `again`: they were paused and nothing else was kept: once what ran is over, the event is brought again.
     `outbox`: new rows, in order.
     `thread_id`: the event's thread, if any.
     `wait_until`: when to start the input that waits for the rest of an album (microseconds UTC).
@@ -313,6 +316,7 @@ class Accepted:
     paused: bool | None = None
     steers: bool = False
     plain: bool = False
+    again: bool = False
 
 
 # Outcomes shared by several rules.

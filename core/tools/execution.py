@@ -1,9 +1,8 @@
 """The run of one call: under its deadline, to exactly one result, in every case."""
 
 import asyncio
-import contextlib
 import logging
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from enum import Enum, auto
@@ -24,46 +23,8 @@ from core.lazy_dataclass import dataclass
 from core.off_loop import LeftRunning, finish, off_loop
 from core.safety.fencing import ResultLimits, fence_tool_output, head_and_tail, sanitise
 from core.tool import TOOLS_PAUSED, Arguments, CallContext, CallPlan, Risk, Tool, Workspace
+from core.tools.pause import ToolPause
 from core.transcript import ResultStatus, ToolResult
-
-# The kill switch: running calls are stopped, and nothing starts until tools are unpaused.
-#
-# It is in force as soon as it is recorded, and holds over restarts: the transaction that marks a call running
-# reads it there. This is its other half, in the running hub: it stops running calls, and holds back those
-# marked just before. Gates stay open; a call approved in the meantime does not run.
-
-REASON = TOOLS_PAUSED
-
-
-class ToolPause:
-    """The kill switch in the running hub, and the calls it stops. `paused`: as recorded when the hub
-    started."""
-
-    def __init__(self, *, paused: bool = False) -> None:
-        self._tools_paused = paused
-        self._running: set[Callable[[], None]] = set()
-
-    @property
-    def paused(self) -> bool:
-        """True if no tool may run."""
-        return self._tools_paused
-
-    def set(self, *, paused: bool) -> None:
-        """Pause all tools, or let them run again. The caller has recorded it."""
-        self._tools_paused = paused
-        if paused:
-            for end in tuple(self._running):
-                end()
-
-    @contextlib.contextmanager
-    def ends(self, end: Callable[[], None]) -> Generator[None]:
-        """Let the switch stop the call within the context, by calling `end`."""
-        self._running.add(end)
-        try:
-            yield
-        finally:
-            self._running.discard(end)
-
 
 # A tool's run in its own task: everything it raises stays there, and it ends when it is stopped.
 #
@@ -138,19 +99,18 @@ async def run_apart(
     Raises only CancelledError, if the caller was cancelled, and LeftRunning, if the tool did not
     end.
     """
-    apart = _Apart(name, tool, cleans_up_s)
-    pausing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    try:
-        with pause.ends(lambda: None if pausing.done() else pausing.set_result(None)):
-            await asyncio.wait({apart.task, pausing}, timeout=deadline_s, return_when=asyncio.FIRST_COMPLETED)
-    except asyncio.CancelledError:
-        if await apart.end():
-            raise
-        raise LeftRunning(name) from None
-    if apart.task.done():
-        return Run(apart.came())
-    gone = await apart.end()
-    return Run(apart.came(), Ended.PAUSED if pause.paused else Ended.DEADLINE, runs_on=not gone)
+    with pause.stops() as stop:
+        apart = _Apart(name, tool, cleans_up_s)
+        try:
+            await asyncio.wait({apart.task, stop}, timeout=deadline_s, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            if await apart.end():
+                raise
+            raise LeftRunning(name) from None
+        if apart.task.done():
+            return Run(apart.came())
+        gone = await apart.end()
+        return Run(apart.came(), Ended.PAUSED if stop.done() else Ended.DEADLINE, runs_on=not gone)
 
 
 class _Apart:
@@ -265,7 +225,7 @@ async def _outcome(
     """Return status, the hub's own sentence (may be empty), the tool's output (None: none), and whether the
     tool has failed."""
     if pause.paused:
-        return ResultStatus.DENIED, f"Not run: {REASON}.", None, False
+        return ResultStatus.DENIED, f"Not run: {TOOLS_PAUSED}.", None, False
 
     async def runs() -> str:
         given = tool.validate(arguments)
@@ -312,7 +272,7 @@ def _is_end(error: BaseException) -> bool:
 
 def _ended(name: str, run: Run, deadline_s: float) -> str:
     if run.ended is Ended.PAUSED:
-        return f"{name} was stopped while it ran: {REASON}."
+        return f"{name} was stopped while it ran: {TOOLS_PAUSED}."
     return f"{name} was stopped after {deadline_s:g} s, the time limit for a call."
 
 

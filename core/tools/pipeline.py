@@ -38,8 +38,19 @@ from core.safety.fencing import ResultLimits, read_arguments
 from core.store.effects import EditRefused
 from core.store.port import RunCheck
 from core.store.rows import CallRow, CallState
-from core.tool import Arguments, CallPlan, Effect, ProcessInfo, RunningCall, Subtask, Tool, Workspace
-from core.tools.execution import REASON, Executor, HostExecutor, ToolPause
+from core.tool import (
+    TOOLS_PAUSED,
+    Arguments,
+    CallPlan,
+    Effect,
+    ProcessInfo,
+    RunningCall,
+    Subtask,
+    Tool,
+    Workspace,
+)
+from core.tools.execution import Executor, HostExecutor
+from core.tools.pause import ToolPause
 from core.tools.prepared import (
     CallHook,
     Intents,
@@ -222,7 +233,7 @@ class CallPipeline:
     ) -> Prepared:
         """Return the next step for a call, given a person's decision so far."""
         if self.pause.paused:
-            return Refused(_result(call, ResultStatus.DENIED, f"Not run: {REASON}."))
+            return Refused(_result(call, ResultStatus.DENIED, f"Not run: {TOOLS_PAUSED}."))
         try:
             return self._prepared(call, principal, thread_id, standing, mode)
         except ToolNotFound as error:

@@ -35,9 +35,11 @@ async def test_a_turn_cut_short_by_stopping_is_finished_after_the_next_start(
         await town.model.wait_requests(state="held", timeout_s=LIMIT_S)
         town.telegram.user_sends_text(OWNER, "say: and this, too")
         await town.telegram.wait_confirmed(timeout_s=LIMIT_S)
+        # A long turn shows what it has of its reply.
+        await town.telegram.wait_text(OWNER, "it is", timeout_s=LIMIT_S)
 
         assert await interrupt(town, number) == 0
-        assert town.telegram.bot_messages(OWNER) == []
+        assert [answer.text for answer in town.telegram.bot_messages(OWNER)] == ["it is"]
 
         town.model.clear_faults()
         await town.run()

@@ -253,6 +253,8 @@ def _decide(tx: Transaction, event: Person, judge: Judge, admitted: Admitted, *,
     if verdict.noise:
         strangers.count_noise(tx, event, verdict.outcome)
         return Accepted(verdict.outcome, verdict.answer, duplicate=False)
+    if verdict.pauses and grants.pause_tools(tx, admitted.principal.user_id, paused=True):
+        return Accepted(verdict.outcome, None, duplicate=False, paused=True, again=True)
     effects = Effects(tx, event, admitted.principal, view.thread, waiting=view.waiting)
     if isinstance(event, ChoiceAnswer) and event.ref is not None and view.gate is not None:
         gate = view.gate.gate

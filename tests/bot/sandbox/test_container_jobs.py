@@ -226,6 +226,33 @@ async def test_a_running_job_hears_a_message_and_keeps_its_secrets(tmp_path: Pat
         assert events[-1] == ("result", "submitted")
 
 
+async def test_containers_of_jobs_are_paused_with_the_tools_and_go_on_with_them(
+    tmp_path: Path, worker_image: str
+) -> None:
+    async with house_with(tmp_path, worker_image) as house:
+
+        async def says(text: str, answer: str) -> bool:
+            """Whether the container stands still once this is answered."""
+            house.telegram.user_sends_text(OWNER, text)
+            await house.telegram.wait_text(OWNER, answer, timeout_s=LIMIT_S)
+            return "true" in run("docker", "inspect", "--format", "{{.State.Paused}}", container)
+
+        house.model.enqueue(tools(shell("while [ ! -e go ]; do sleep 0.1; done; echo went")))
+        await started(house, "/job --sandbox wait for a word")
+        container = await running(house)
+        await house.model.wait_requests(timeout_s=LIMIT_S)
+        assert await says("/pause", "All tools are paused.")
+        house.telegram.user_sends_text(OWNER, "/job --sandbox begin later")
+        await house.telegram.wait_text(OWNER, "begin later", timeout_s=LIMIT_S)
+        await house.stop()
+        assert (await asyncio.to_thread(command, house.directory, "tools", "unpause")).code == 0
+        house.model.enqueue(text("It began."), text("It went."))
+        await house.start()
+        await house.telegram.wait_text(OWNER, "It began.", timeout_s=LIMIT_S)
+        run("docker", "exec", container, "touch", "/workspace/go")
+        await house.telegram.wait_text(OWNER, "It went.", timeout_s=LIMIT_S)
+
+
 async def test_a_job_asks_its_owner_for_a_secret_as_it_works_and_waits_for_the_answer(
     tmp_path: Path, worker_image: str
 ) -> None:

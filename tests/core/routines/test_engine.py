@@ -418,5 +418,5 @@ async def test_what_is_done_is_kept_for_thirty_days(works: Works) -> None:
     await works.passes(2 * DAY)
     async with asyncio.timeout(PATIENCE_S):
         while await row_of(works, done) is not None:  # its timer is another than the look's
-            await works.looked()
+            await works.passes(HOUR)
     assert await row_of(works, stays) is not None

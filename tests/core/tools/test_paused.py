@@ -22,7 +22,7 @@ from core.store.rows import CallState, TurnStart
 from core.store.sqlite.store import open_store
 from core.tool import CallContext, Data, ProcessInfo, Requirement, Tool
 from core.tools.definition import tool
-from core.tools.execution import ToolPause
+from core.tools.pause import ToolPause
 from core.tools.pipeline import CallPipeline, PipelineSettings, Ready
 from core.tools.registry import ToolRegistry
 from tests.contracts.store.bench import ADA, Bench, CountingIds
@@ -36,10 +36,15 @@ CALLS = 8
 def writing_tool(directory: Path, *, waits: bool) -> Tool:
     @tool(name="write", requirement=Requirement.NEVER, data=Data.NONE)
     async def write(call: CallContext) -> str:
-        """Writes a file, first of all."""
+        """Writes a file, first of all, and removes another once it is over."""
         (directory / call.idempotency_key).touch()
-        if waits:
-            await asyncio.Event().wait()
+        runs = directory.parent / f"{call.idempotency_key}.runs"
+        runs.touch()
+        try:
+            if waits:
+                await asyncio.Event().wait()
+        finally:
+            await asyncio.to_thread(runs.unlink)
         return "written"
 
     return write
@@ -96,6 +101,7 @@ async def test_nothing_begins_once_the_pause_was_answered(
         await asyncio.sleep(chance.random() * 0.003)
         await keeping.pause_tools(paused=True)
         there = {path.name for path in files.iterdir()}
+        assert not here or not list(tmp_path.glob("*.runs")), f"attempt {attempt}"
         marked = (await world.states(start)).count(CallState.RUNNING)
         await asyncio.gather(*racing)
         begun, asked = len(list(files.iterdir())), asked + CALLS
