@@ -165,6 +165,7 @@ class Hub:
         self._credentials = credentials
         self._routines = routines
         self._pause = pause
+        self._pausing = False
         self._open = False
 
     @property
@@ -217,7 +218,7 @@ class Hub:
     async def _accepted(self, event: InboundEvent, judge: Judge, *, send_now: bool) -> Accepted:
         """Keep an event. A pause is in force, and what ran is over, before anything is answered."""
         while True:
-            if self._pause is not None:
+            if self._pausing and self._pause is not None:
                 await self._pause.settled()
             # Committed even if the platform's connection, and with it this caller, goes away.
             unit = self._store.inbound.accept_event(event, judge, send_now=send_now)
@@ -279,6 +280,7 @@ class Hub:
     def _follow(self, accepted: Accepted) -> None:
         if accepted.paused is not None and self._pause is not None:
             self._pause.set(paused=accepted.paused)
+            self._pausing = accepted.paused
         if accepted.stopped_turn_id is not None and accepted.thread_id is not None:
             self._actors.stop(accepted.stopped_turn_id, accepted.thread_id)
         if accepted.outbox:
