@@ -23,6 +23,7 @@ from core.ports import Inbox, OutboxRow, SendState
 from tests.channels.loopback import LoopbackChannel
 from tests.channels.memory import MemoryInbox, MemoryOutbox
 from tests.clock import ManualClock
+from tests.patience import PATIENCE_S
 
 
 @asynccontextmanager
@@ -36,7 +37,7 @@ async def running(
         yield manager
     finally:
         task.cancel()
-        await asyncio.wait([task], timeout=5)
+        await asyncio.wait([task], timeout=PATIENCE_S)
     assert task.cancelled()
 
 

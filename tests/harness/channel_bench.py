@@ -107,8 +107,8 @@ async def open_channel(
             yield ChannelBench(sim, inbox, outbox, manager, log)
         finally:
             task.cancel()
-            _, late = await asyncio.wait([task], timeout=2)
-            assert not late, "the manager took more than two seconds to stop"
+            _, late = await asyncio.wait([task], timeout=PATIENCE_S)
+            assert not late, "the manager does not stop"
     if not task.cancelled():
         task.result()
 

@@ -13,7 +13,7 @@ from tests.bot.web.api_client import client
 from tests.everywhere.people import terminal
 from tests.harness.people import card, hears
 from tests.harness.simulators import OLIVIA
-from tests.harness.telegram_hub import OWNER, TOKEN, Card, Hub, open_hub
+from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Card, Hub, open_hub
 from tests.scenarios.scenes import Scene, open_scene
 from tests.scenarios.test_jobs import becomes, started
 from tests.simulators.model import Hold, ToolCall, text, tools
@@ -26,7 +26,7 @@ def monitors(house: Hub, named: str) -> list[Card]:
 
 async def shown(house: Hub, named: str, words: str) -> Card:
     """The one message that shows a job, once it has these words."""
-    await house.telegram.wait_for(lambda: any(words in card.text for card in monitors(house, named)), 20)
+    await house.telegram.wait_for(lambda: any(words in card.text for card in monitors(house, named)), LIMIT_S)
     (card,) = monitors(house, named)
     return card
 
@@ -47,13 +47,11 @@ async def test_one_message_shows_a_job_and_is_changed_in_place_also_after_a_rest
         house.model.release()
         await house.start()
         await house.telegram.wait_polling(TOKEN)
-        await becomes(house, named, JobState.COMPLETED)
-        last = await shown(house, named, "is completed.")
         job = await becomes(house, named, JobState.COMPLETED)
+        counted = f"round 1 of 50 · last tool time · {job.input_tokens + job.output_tokens:,} tokens"
+        last = await shown(house, named, counted)
+        assert "is completed." in last.text
         assert last.id == first.id
-        assert (
-            f"round 1 of 50 · last tool time · {job.input_tokens + job.output_tokens:,} tokens" in last.text
-        )
         # An outdated button is refused, and the new ones do what they say.
         assert await house.pressed(OWNER, first, 0) == f"Job {named} is completed now."
         assert await house.pressed(OWNER, last, 0) == "Restart"

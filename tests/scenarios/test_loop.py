@@ -99,7 +99,7 @@ async def test_the_twenty_first_tool_of_a_turn_is_not_run(tmp_path: Path) -> Non
 
 
 async def test_the_seconds_of_a_turn_end_the_call_that_outlasts_them(tmp_path: Path) -> None:
-    extra = f"{FREE}loop_timeout_s = 3"
+    extra = f"{FREE}loop_timeout_s = 6"
     async with place(tmp_path, extra) as (house, _, _, stream):
         # A command is stopped when nine tenths of its time are over: then there is none for another.
         house.model.enqueue(tools(SLEEP, SLEEP, SLEEP, LOOK))
@@ -108,12 +108,12 @@ async def test_the_seconds_of_a_turn_end_the_call_that_outlasts_them(tmp_path: P
         kind, tool, depth, _, reason = told[-1]
         assert (kind, tool, depth, reason) == ("cancelled", "shell", 1, "loop_timeout")
         card = await house.card(OWNER)
-        assert "I have worked on this for 3 s." in card.text
+        assert "I have worked on this for 6 s." in card.text
         await house.pressed(OWNER, card, 1)
         await house.telegram.wait_for(lambda: len(house.model.log) == 3, LIMIT_S)
         results = [one["content"] for one in house.model.log[-1].body["messages"] if one["role"] == "tool"]
         assert "timed out" in results[0] or "Stopped after" in results[0]
-        assert results[-1].endswith("the call was not run: I have worked on this for 3 s.")
+        assert results[-1].endswith("the call was not run: I have worked on this for 6 s.")
 
 
 async def test_the_seconds_before_a_person_was_asked_count_and_those_of_waiting_do_not(

@@ -7,6 +7,7 @@ import pytest
 
 from core.routine import RunStatus
 from tests.harness.telegram_hub import OWNER, Hub, open_hub
+from tests.patience import PATIENCE_S
 from tests.scenarios.routine_house import fired, greeted
 from tests.scenarios.test_mcp import becomes, call, section
 
@@ -30,7 +31,7 @@ async def test_three_calls_are_in_progress_at_once_and_answered_in_call_order(
     settings = section(tmp_path, "meets", extra=SETTINGS)
     async with open_hub(tmp_path, extra=settings) as house:
         await becomes(house, "ready")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             if by == "a person":
                 house.telegram.user_sends_text(OWNER, THREE)
                 await house.telegram.wait_text(OWNER, "Done: ")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness.clone import INSTALL_LIMIT_S, cloned, free_port, made_to_run, ready
+from tests.patience import PATIENCE_S
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 
@@ -33,7 +34,7 @@ async def test_make_run_serves_within_two_minutes_and_says_what_is_next(
         took_s = round(time.monotonic() - began, 1)
         assert body["ready"] is True
         os.killpg(make.pid, signal.SIGINT)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             await make.wait()
     said = log.read_text()
     assert f"http://127.0.0.1:{port}/login#code=" in said

@@ -99,7 +99,7 @@ async def test_a_container_that_someone_else_ends_leaves_one_unknown_outcome(hou
     await until((house.workspace / "ready").exists, "the command has begun")
     (used,) = containers(house.directory)
     run("docker", "kill", used)
-    await house.telegram.wait_text(OWNER, UNKNOWN, timeout_s=10)
+    await house.telegram.wait_text(OWNER, UNKNOWN)
     assert (house.workspace / "out").read_text() == "line\n"
 
 

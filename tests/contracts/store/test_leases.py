@@ -23,6 +23,7 @@ from tests.contracts.store.bench import ADA, CHANNEL, SECOND, Bench
 from tests.contracts.store.calls import go
 from tests.contracts.store.conftest import Database
 from tests.contracts.store.test_routines import ON_WORD, begin, kept, started, today
+from tests.patience import PATIENCE_S
 
 LASTS_S = 30
 
@@ -235,7 +236,7 @@ async def test_a_hub_whose_lease_was_ended_writes_nothing(
     with pytest.raises(LeaseLost):
         await act(first, start.turn_id)
     assert await second.store.threads.entries(start.thread.id, 100) == before
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         await first.store.leases.lease_lost()
 
 

@@ -19,6 +19,7 @@ from core.hooks.chain import (
     Reply,
 )
 from core.safety.leaks import LeakDetector
+from tests.patience import PATIENCE_S
 
 TOKEN = "ghp_" + "q7Rm2XvK9bTz4NcW8dLs6HfJ3gPy5aUe1oQi"
 SAID = HookEvent(Point.BEFORE_INBOUND, text="hello")
@@ -136,7 +137,7 @@ async def test_a_hook_that_will_not_be_cancelled_holds_nothing_up() -> None:
             except asyncio.CancelledError:
                 continue
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         judged = await chain(hook("h", stays, timeout_s=0.02)).judge(SAID)
     assert judged == Passed(SAID, changed=False)
     let_go.set()
@@ -157,7 +158,7 @@ async def test_a_turn_that_is_stopped_does_not_wait_for_its_hook() -> None:
     judging.cancel()
     with pytest.raises(asyncio.CancelledError):
         await judging
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         await ended.wait()
 
 

@@ -22,6 +22,7 @@ from core.transcript import AssistantSaid, Entry, Note, Origin, ToolCalled, User
 from core.usage import Usage
 from core.users import Preferences, Principal, Role
 from tests.core.runs.models_bench import unrecorded
+from tests.patience import PATIENCE_S
 
 ADA = Principal("ada", Role.OWNER, "Ada")
 HOUR_US = 3600 * SECOND_US
@@ -138,7 +139,7 @@ async def test_hooks_over_their_time_limit_are_abandoned() -> None:
 
     unfinished.begin(endless(), "endless")
     await begun.wait()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         await unfinished.finish()
     assert ended.is_set()
 

@@ -10,6 +10,7 @@ import pytest
 from core.tool import ProcessInfo
 from core.tools.processes import end_marked, end_process, process_info, started_ticks
 from tests.core.tools.processes_support import is_alive, sleeper
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def test_a_process_that_is_gone_has_no_start(child: subprocess.Popen[bytes]) -> 
 async def test_the_recorded_group_is_ended(call_id: str) -> None:
     process = without_marker()
     assert await end_process(process_info(process.pid), call_id)
-    assert process.wait(timeout=5) == -9
+    assert process.wait(timeout=PATIENCE_S) == -9
 
 
 async def test_a_number_given_to_another_process_is_not_touched(
@@ -80,7 +81,7 @@ async def test_strays_are_found_by_their_marker_though_the_leader_is_gone(
 ) -> None:
     gone = ProcessInfo(pid=2**22 - 1, process_group=2**22 - 1, started_ticks=1)
     assert await end_process(gone, call_id)
-    assert child.wait(timeout=5) == -9
+    assert child.wait(timeout=PATIENCE_S) == -9
     assert is_alive(stranger.pid)
 
 

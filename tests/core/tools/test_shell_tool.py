@@ -24,6 +24,7 @@ from core.transcript import ResultStatus
 from tests.clock import ManualClock
 from tests.core.tools.processes_support import carriers, is_alive, until
 from tests.core.tools.support import Call, place, run
+from tests.patience import PATIENCE_S
 
 ENVIRONMENT = {
     "PATH": os.environ["PATH"],
@@ -280,6 +281,7 @@ import asyncio, json, os, pathlib, signal, sys
 from dataclasses import asdict, dataclass
 from core.tool import Workspace
 from core.tools.builtin.shell import shell_tool
+from tests.patience import PATIENCE_S
 
 @dataclass
 class Call:
@@ -320,7 +322,7 @@ def hub(tmp_path: Path, call_id: str, command: str, dies: str) -> tuple["subproc
 async def test_a_hub_that_dies_before_the_gate_opens_leaves_no_effect(tmp_path: Path) -> None:
     call_id = str(uuid.uuid4())
     process, child = hub(tmp_path, call_id, "touch it-ran", dies="before")
-    assert process.wait(timeout=20) == -signal.SIGKILL
+    assert process.wait(timeout=PATIENCE_S) == -signal.SIGKILL
     await until(lambda: not is_alive(child.pid), "the child has gone by itself")
     assert carriers(call_id) == []
     assert not (tmp_path / "it-ran").exists()
