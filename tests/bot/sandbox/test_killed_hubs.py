@@ -49,19 +49,31 @@ class Work:
     def points(self, profile: Profile) -> list[tuple[int, str]]:
         """Return where the hub is killed, around commits of requests: all, in a slice one of each kind."""
         numbers = range(1, len(self.requests) + 1)
-        # Its effect is stored and its answer never sent; then the next one is not even stored.
-        all_of_them = [(number, side) for number in numbers for side in ("before", "after")]
+        # Its effect is stored and its answer never sent; then the next one is not even stored. The newest
+        # call of a model is not even made: there is money set aside for it.
+        last = max(number for number in numbers if self.requests[number - 1] == self.model)
+        all_of_them = [
+            (number, side)
+            for number in numbers
+            for side in ("reserved" if number == last else "before", "after")
+        ]
         firsts = {self.requests.index(kind) + 1: kind for kind in self.requests}
         one_each = [(number, "before" if kind == self.model else "after") for number, kind in firsts.items()]
         return profile.pick(test=sorted(one_each), proof=all_of_them)
 
 
 WORKER_WORK = Work("worker_image", f"--sandbox please run: {LINE_OUT}", REQUESTS, "model")
-AGENT_WORK = Work(
-    *("scripted_agent_image", f"--sandbox --mode=claude please run: {WAITS}; {LINE_OUT}"),
-    *(OF_AGENT, "reply"),
-    told=True,
-)
+PROTOCOLS = ("/v1/messages", "/v1/chat/completions", "/v1/responses")
+"""Those that an agent CLI may speak to its models."""
+
+
+def agent_work(path: str) -> Work:
+    words = f"--sandbox --mode=claude ({path}) please run: {WAITS}; {LINE_OUT}"
+    return Work("scripted_agent_image", words, OF_AGENT, "reply", told=True)
+
+
+AGENTS = tuple(map(agent_work, PROTOCOLS))
+WORKS = {"worker": WORKER_WORK, **dict(zip(PROTOCOLS, AGENTS, strict=True))}
 
 
 def rows(town: MortalHub, sql: str) -> list[tuple[Any, ...]]:
@@ -76,7 +88,7 @@ def containers(town: MortalHub) -> list[str]:
 
 
 def setup_with(image: str, work: Work | None = None) -> Setup:
-    agents = 'agents = ["claude"]\n' if work is AGENT_WORK else ""
+    agents = 'agents = ["claude"]\n' if work is not None and work.told else ""
     limits = "memory_mb = 128\ndisk_mb = 50\n"
     return Setup(extra=f'[sandbox]\nenabled = true\nimage = "{image}"\n{limits}{agents}')
 
@@ -87,22 +99,27 @@ def image(request: pytest.FixtureRequest, work: Work) -> str:
     return request.getfixturevalue(work.image)
 
 
-@pytest.mark.parametrize("work", [WORKER_WORK, AGENT_WORK], ids=["worker", "agent"])
+@pytest.mark.parametrize("work", WORKS.values(), ids=WORKS)
 async def test_killed_around_the_commit_of_every_request_the_same_container_goes_on(
     tmp_path: Path, image: str, profile: Profile, work: Work
 ) -> None:
+    if profile.name == "ci" and work in AGENTS and work is not AGENTS[profile.seed % len(AGENTS)]:
+        pytest.skip("another commit's slice")
     async with open_mortal_hub(tmp_path, setup_with(image, work)) as town:
         seen, untold = set[str](), work.told
         for number, side in work.points(profile):
             stored = len(rows(town, "SELECT seq FROM job_requests")) if town.starts else 0
-            hub = await town.start(parse_commit_point(f"answer_request:{number - stored}:{side}"))
+            point = (
+                "reserve_call:1:after" if side == "reserved" else f"answer_request:{number - stored}:{side}"
+            )
+            hub = await town.start(parse_commit_point(point))
             if town.starts == 1:
                 town.owner_says(f"/job {work.words}")
             if untold and number > OF_AGENT.index("credential") + 1:
                 untold = False
                 await tell(town)
             await hub.wait(LIMIT_S)
-            assert len(rows(town, "SELECT seq FROM job_requests")) == number - (side == "before")
+            assert len(rows(town, "SELECT seq FROM job_requests")) == number - (side != "after")
             if (number, side) != (len(work.requests), "after"):
                 seen |= set(containers(town))
         await town.start()
