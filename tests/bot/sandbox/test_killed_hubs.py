@@ -6,13 +6,14 @@ import contextlib
 import hashlib
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from core.sandbox import hub_client
 from tests.bot.cli.in_process import command
 from tests.crash.fired_story import LINE, Kind, judge, open_fired_hub, play
 from tests.crash.mortal import APPROVE, LIMIT_S, OWNER, MortalHub, Setup, open_mortal_hub
@@ -147,14 +148,19 @@ async def test_killed_around_the_commit_of_every_request_the_same_container_goes
 
 async def tell(town: MortalHub) -> None:
     """Say something to the job while its call runs, and let the call go on."""
-    (project,) = (town.directory / "data" / "containers").glob("*/project")
-    async with asyncio.timeout(LIMIT_S):
-        while not (project / "begun.txt").exists():  # noqa: ASYNC110 - another process
-            await asyncio.sleep(0.05)
+    begun = await begun_in(town)
     (job,) = json.loads(await town.command("jobs", "list", "--json"))
     town.owner_says(f"/prompt {job['short_id']} say that it is green")
     await town.telegram.wait_text(OWNER, "hears it before its next step", timeout_s=LIMIT_S)
-    (project / "go").touch()
+    begun.with_name("go").touch()
+
+
+async def begun_in(town: MortalHub) -> Path:
+    """The file by which a command says that it has begun."""
+    async with asyncio.timeout(LIMIT_S):
+        while not (found := list((town.directory / "data" / "containers").glob("*/project/begun.txt"))):  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.05)
+    return found[0]
 
 
 @pytest.mark.parametrize(
@@ -185,6 +191,51 @@ async def test_killed_as_its_container_is_made_or_collected_a_job_works_and_ends
         await town.stop()
         assert (town.workspace / "out.txt").read_text() == "line\n"
         assert rows(town, "SELECT seq, kind FROM job_requests") == [*enumerate(REQUESTS, start=1)]
+        assert containers(town) == []
+
+
+IMPATIENT_S = 4.0
+
+
+@pytest.fixture
+def impatient_image(tmp_path: Path, worker_image: str) -> Iterator[str]:
+    """The image of a worker that gives up a hub after seconds, not minutes."""
+    name, file = f"{worker_image}-impatient", Path(hub_client.__file__)
+    before, after = (f"LOST_S = {seconds}\n" for seconds in (hub_client.LOST_S, IMPATIENT_S))
+    text = file.read_text()
+    assert text.count(before) == 1
+    (tmp_path / "image").mkdir()
+    (tmp_path / "image" / file.name).write_text(text.replace(before, after))
+    place = "/opt/hubbub/core/sandbox/"
+    (tmp_path / "image" / "Dockerfile").write_text(f"FROM {worker_image}\nCOPY {file.name} {place}\n")
+    run("docker", "build", "--quiet", "--tag", name, str(tmp_path / "image"))
+    try:
+        yield name
+    finally:
+        run("docker", "image", "rm", "--force", name)
+
+
+async def test_a_container_that_lost_its_hub_ends_by_itself_whatever_it_is_at(
+    tmp_path: Path, impatient_image: str
+) -> None:
+    async with open_mortal_hub(tmp_path, setup_with(impatient_image)) as town:
+        await town.start()
+        town.owner_says("/job --sandbox please run: echo > begun.txt; sleep 999")
+        begun = await begun_in(town)
+        (container,) = containers(town)
+        await asyncio.sleep(2 * IMPATIENT_S)  # the hub is there, and the container goes on
+        assert containers(town) == [container]
+        await town.kill()
+        look = ("docker", "inspect", "--format", "{{.State.Status}} {{.State.ExitCode}}", container)
+        async with asyncio.timeout(LIMIT_S):
+            while (said := run(*look).split())[0] != "exited":  # noqa: ASYNC110 - another process
+                await asyncio.sleep(0.05)
+        assert said == ["exited", str(hub_client.LOST)]
+        assert begun.exists()
+        await town.start()
+        why = "The container reached no hub for 10 minutes, and ended. Start the job again."
+        await town.telegram.wait_text(OWNER, why, timeout_s=LIMIT_S)
+        await town.stop()
         assert containers(town) == []
 
 

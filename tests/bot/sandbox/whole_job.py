@@ -17,8 +17,7 @@ from typing import Any
 
 from core.job import JobState
 from core.sandbox.disk import quota_problem
-from tests.bot.sandbox.test_agents import none_left
-from tests.bot.sandbox.test_container_jobs import called, house_with, shell
+from tests.bot.sandbox.test_container_jobs import called, house_with, none_left, shell
 from tests.bot.sandbox.under_quota import mounted, quotas_loaded
 from tests.harness.images import run
 from tests.scenarios.test_jobs import becomes, started
