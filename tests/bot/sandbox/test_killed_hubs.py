@@ -20,7 +20,7 @@ from tests.crash.mortal import APPROVE, LIMIT_S, OWNER, MortalHub, Setup, open_m
 from tests.crash.points import parse_commit_point
 from tests.harness.images import run
 from tests.plugins.profile import Profile
-from tests.simulators.model import ToolCall, tools
+from tests.simulators.model import CutArguments, ToolCall, tools
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(400)]
 REQUESTS = ("messages", "model", "result", "messages", "model", "complete")
@@ -46,9 +46,14 @@ class Work:
     requests: tuple[str, ...]
     model: str
     told: bool = False
+    only: str = ""
+    """The kind of the one request around which the hub is killed, if not around all."""
 
     def points(self, profile: Profile) -> list[tuple[int, str]]:
         """Return where the hub is killed, around commits of requests: all, in a slice one of each kind."""
+        if self.only:
+            number = self.requests.index(self.only) + 1
+            return [(number, "before"), (number, "after")]
         numbers = range(1, len(self.requests) + 1)
         # Its effect is stored and its answer never sent; then the next one is not even stored. The newest
         # call of a model is not even made: there is money set aside for it.
@@ -74,7 +79,10 @@ def agent_work(path: str) -> Work:
 
 
 AGENTS = tuple(map(agent_work, PROTOCOLS))
-WORKS = {"worker": WORKER_WORK, **dict(zip(PROTOCOLS, AGENTS, strict=True))}
+OF_CUT = ("messages", "model", "note", *REQUESTS)
+"""The same of the worker, whose model's first reply is cut off within its call."""
+CUT_WORK = Work("worker_image", f"--sandbox please run: {LINE_OUT}", OF_CUT, "model", only="note")
+WORKS = {"worker": WORKER_WORK, "a reply cut off": CUT_WORK, **dict(zip(PROTOCOLS, AGENTS, strict=True))}
 
 
 def rows(town: MortalHub, sql: str) -> list[tuple[Any, ...]]:
@@ -108,6 +116,8 @@ async def test_killed_around_the_commit_of_every_request_the_same_container_goes
         pytest.skip("another commit's slice")
     async with open_mortal_hub(tmp_path, setup_with(image, work)) as town:
         seen, untold = set[str](), work.told
+        if work is CUT_WORK:
+            town.model.fault(CutArguments())
         for number, side in work.points(profile):
             stored = len(rows(town, "SELECT seq FROM job_requests")) if town.starts else 0
             point = (
@@ -137,7 +147,7 @@ async def test_killed_around_the_commit_of_every_request_the_same_container_goes
         assert rows(town, "SELECT count(*) FROM usage WHERE state = 'reserved'") == [(0,)]
         said = "SELECT count(*) FROM entries WHERE turn_id = thread_id AND kind = "
         assert rows(town, f"{said}'result'") == [(1,)]
-        assert rows(town, f"{said}'assistant'") == [(2,)]
+        assert rows(town, f"{said}'assistant'") == [(calls,)]
         assert rows(town, f"{said}'user'") == [(2 if work.told else 1,)], "each message is heard once"
         asked = [one for one in town.shown_to(OWNER) if "Allow for this job" in str(one.keyboard)]
         assert len(asked) == work.told
