@@ -1,7 +1,9 @@
 """`hubbub jobs`: the owner's jobs."""
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import typer
@@ -37,7 +39,16 @@ def list_jobs(path: Path | None, limit: int, *, working: bool, as_json: bool) ->
         )
         print_table(columns, rows)
     else:
-        typer.echo("There are no jobs. Start one in a chat with /job.")
+        typer.echo("There are no jobs. Start one with hubbub jobs start, or in a chat with /job.")
+
+
+def start(path: Path | None, wanted: Mapping[str, Any], *, as_json: bool) -> None:
+    """Start a job, see bot.web.jobs_api.NewJobPage, and print it."""
+    job = with_api(path, lambda api: api.post(JOBS, JobView, wanted))
+    if as_json:
+        print_json(job)
+    else:
+        typer.echo(printable(f"{job.short_id} {job.state}: {job.title}"))
 
 
 def show(path: Path | None, named: str, *, as_json: bool) -> None:

@@ -313,6 +313,35 @@ jobs_commands = typer.Typer(
 JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's ID, short or long.")]
 
 
+@jobs_commands.command("start")
+def jobs_start(
+    task: Annotated[str, typer.Argument(metavar="TASK", help="What is to be done.")],
+    tools: Annotated[
+        str | None,
+        typer.Option(metavar="NAME,NAME", help="Tools that it may use although they need approval."),
+    ] = None,
+    sandbox: Annotated[
+        str | None,
+        typer.Option(metavar="DIRECTORY", help='Work in a container, on a copy of it; "." is the workspace.'),
+    ] = None,
+    mode: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The agent CLI that does it in the container.")
+    ] = None,
+    image: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The image of its container, of [sandbox] images.")
+    ] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Start a job. Its result is sent to your active conversation."""
+    wanted: dict[str, Any] = {"task": task, "sandbox": sandbox is not None}
+    wanted |= {"tools": [one.strip() for one in tools.split(",")]} if tools else {}
+    wanted |= {"project": sandbox} if sandbox is not None else {}
+    wanted |= {"mode": mode} if mode is not None else {}
+    wanted |= {"image": image} if image is not None else {}
+    finish(lambda: job_actions.start(config, wanted, as_json=as_json))
+
+
 @jobs_commands.command("list")
 def jobs_list(
     limit: Annotated[int, typer.Option(metavar="N", min=1, max=200, help="Maximum number of jobs.")] = 50,

@@ -239,8 +239,11 @@ class CommandContainers:
 
     async def _watch_disk(self, waiting: _Waiting, files: Path, outgrown: asyncio.Event) -> None:
         """End the container once its files take more than they may."""
+        now_s = asyncio.get_running_loop().time
+        look_at_s = now_s()
         while not outgrown.is_set():
-            await asyncio.sleep(DISK_EVERY_S)
+            look_at_s = max(look_at_s + DISK_EVERY_S, now_s())  # however long a look takes
+            await asyncio.sleep(look_at_s - now_s())
             with contextlib.suppress(DockerUnreachable, DockerRefused):
                 if await taken_bytes(self._engine, waiting.container_id, files) > self._terms.disk_mb * MB:
                     outgrown.set()

@@ -88,7 +88,9 @@ LOG_LINES = 10
 LATE_NEWS = 4
 TIMED_OUT = "Execution timeout"
 TURNED_OFF = "Jobs in containers are turned off; set [sandbox] enabled = true, or start it without --sandbox."
-NO_SPACE = "The disk of the hub has less than twice [sandbox] disk_mb free; no container is started."
+NO_SPACE = (
+    "The disk of the hub has less than twice [sandbox] disk_mb free, so no container is started. Make room."
+)
 
 
 class ContainerFailed(HubError):
@@ -275,10 +277,12 @@ class ContainerJobManager:
         ProjectRefused, DockerRefused, DockerUnreachable, PolicyViolated."""
         over = work.session.over
         container_id = None if over.is_set() else await self._ready(work)
-        starts, gone_s = 1, 0.0
+        starts, gone_s, now_s = 1, 0.0, asyncio.get_running_loop().time
+        look_at_s = now_s()
         while not over.is_set() and container_id is not None:
+            look_at_s = max(look_at_s + LOOK_EVERY_S, now_s())  # however long a look takes
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_EVERY_S):
+                async with asyncio.timeout_at(look_at_s):
                     await over.wait()
             if over.is_set():
                 return

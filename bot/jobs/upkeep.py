@@ -20,11 +20,13 @@ from core.job import JobState
 from core.ports import OutboxListener
 from core.safety.paths import PathGuard, guard_of
 from core.sandbox.disk import remove_tree, used_bytes, used_in_memory
+from core.sandbox.hub_client import LOST, LOST_S
 from core.sandbox.policy import HUB_LABEL, JOB_LABEL, ContainerPlaces, ContainerSettings
 from core.sandbox.project import ChangesRefused, changes_from_json, take_over
 from core.store.container_port import (
     AcceptedChanges,
-    ContainerJobs,
+    ContainerChanges,
+    ContainerRecords,
     ContainerUse,
     EgressUse,
     UseSample,
@@ -71,6 +73,8 @@ def reason_of_end(state: ContainerState, memory_mb: int, said: str) -> str:
     Docker's own small init, not the worker."""
     if state.exit_code == KILLED and state.out_of_memory:
         return f"Out of memory: the container used up its {memory_mb:,} MB."
+    if state.exit_code == LOST:
+        return f"The container reached no hub for {LOST_S / 60:.0f} minutes, and ended. Start the job again."
     hint = STOPPED if state.exit_code in {KILLED, TERMINATED} else ""
     return f"The container ended with exit code {state.exit_code}. {hint} {said}".strip()
 
@@ -117,14 +121,14 @@ class ContainerRecord:
 
     def __init__(
         self,
-        containers: ContainerJobs,
+        records: ContainerRecords,
         job_id: str,
         use: ContainerUse,
         clock: Clock,
         egress: EgressBroker | None,
     ) -> None:
         """Keep the parts. `use`: the limits."""
-        self._containers = containers
+        self._records = records
         self._job_id = job_id
         self._use = use
         self._clock = clock
@@ -137,7 +141,7 @@ class ContainerRecord:
     @contextlib.asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
         """Continue the record of an earlier hub, and save it once the job is done."""
-        before = await self._containers.use_of(self._job_id)
+        before = await self._records.use_of(self._job_id)
         if before is not None:
             self._use = replace(self._use, samples=before.samples)
             self._before = before.connections
@@ -191,7 +195,7 @@ class ContainerRecord:
             counted = one.connections + earlier.connections, one.moved_bytes + earlier.moved_bytes
             connections[key] = EgressUse(*key, *counted)
         newest = tuple(connections.values())[-MAX_LOGGED:]
-        await self._containers.record_use(self._job_id, replace(self._use, connections=newest))
+        await self._records.record_use(self._job_id, replace(self._use, connections=newest))
 
 
 class PausedContainers:
@@ -261,14 +265,14 @@ class ContainerUpkeep:
         engine: DockerEngine,
         places: ContainerPlaces,
         guard: PathGuard,
-        containers: ContainerJobs,
+        changes: ContainerChanges,
         listener: OutboxListener,
         clock: Clock,
     ) -> None:
         self._engine = engine
         self._places = places
         self._guard = guard
-        self._containers = containers
+        self._changes = changes
         self._listener = listener
         self._clock = clock
         self.news = asyncio.Event()
@@ -279,7 +283,7 @@ class ContainerUpkeep:
         while True:
             self.news.clear()
             try:
-                for accepted in await self._containers.accepted_changes():
+                for accepted in await self._changes.accepted_changes():
                     await self._make(accepted)
                 if self._clock.monotonic_s() - tidied_s >= TIDY_EVERY_S:
                     tidied_s = self._clock.monotonic_s()
@@ -302,7 +306,7 @@ class ContainerUpkeep:
             await asyncio.to_thread(take_over, changes, place / "project", project, self._guard)
         except (ChangesRefused, OSError) as error:
             problem = f"The changes were not made: {error}"
-        settled = await self._containers.settle_changes(accepted.job_id, problem)
+        settled = await self._changes.settle_changes(accepted.job_id, problem)
         self._listener.outbox_ready(tuple(settled))
         logger.info("container.changes_settled job=%s made=%s", accepted.job_id, problem is None)
         if problem is None:
@@ -315,7 +319,7 @@ class ContainerUpkeep:
             found = await self._engine.labelled({HUB_LABEL: self._places.hub})
             places = sorted(root.iterdir()) if root.is_dir() else []
             # Read after them: what a job has begun to make meanwhile is not among them.
-            states = await self._containers.container_states()
+            states = await self._changes.container_states()
             working = {job_id for job_id, state in states.values() if state in WORKED_ON}
             for container_id, labels in found.items():
                 if labels.get(JOB_LABEL) not in working:

@@ -25,7 +25,7 @@ from core.jobs.dispatch import JobDispatcher
 from core.messages import Address
 from core.safety.fencing import sanitise, unfence
 from core.safety.leaks import LeakDetector
-from core.store.container_port import ContainerJobs, ContainerUse, StoredChanges
+from core.store.container_port import ContainerRecords, ContainerUse, StoredChanges
 from core.store.job_port import JobMonitors, JobParts, Jobs, SubtaskRow
 from core.store.rows import CallRow, CallState
 from core.tool import Effect
@@ -45,7 +45,7 @@ class JobRegistry:
         ids: Ids,
         shown: Callable[[CallRow], str],
         leaks: LeakDetector,
-        containers: ContainerJobs,
+        records: ContainerRecords,
     ) -> None:
         """Keep the parts. `shown`: a call's arguments as people see them."""
         self._jobs = jobs
@@ -54,7 +54,7 @@ class JobRegistry:
         self._ids = ids
         self._shown = shown
         self._leaks = leaks
-        self._containers = containers
+        self._records = records
 
     async def create(
         self,
@@ -154,7 +154,7 @@ class JobRegistry:
     async def changes(self, by: Principal, named: str) -> StoredChanges:
         """Return the changes of a job in a container. Raises NoSuchJob, and JobRefused if it has none."""
         job = await self.find(by, named)
-        found = await self._containers.changes_of(job.id)
+        found = await self._records.changes_of(job.id)
         if found is None:
             raise JobRefused(f"Job {job.short_id} has changed no files of a project.")
         return replace(found, diff=self._leaks.redacted(found.diff))
@@ -162,7 +162,7 @@ class JobRegistry:
     async def container(self, by: Principal, named: str) -> ContainerUse:
         """Return what the container of a job used. Raises NoSuchJob, and JobRefused if there was none."""
         job = await self.find(by, named)
-        found = await self._containers.use_of(job.id)
+        found = await self._records.use_of(job.id)
         if found is None:
             raise JobRefused(f"Job {job.short_id} has had no container.")
         reached = (replace(one, target=self._leaks.redacted(one.target)) for one in found.connections)

@@ -21,6 +21,8 @@ from core.sandbox.policy import SOCKET_DIRECTORY, SOCKET_NAME, TEMPORARY
 
 LOST_S = 600.0
 """How long a program inside lives without a hub."""
+LOOK_EVERY_S = 10.0
+"""How often it looks for the hub while it is busy with other things."""
 FIRST_WAIT_S = 0.1
 LONGEST_WAIT_S = 2.0
 ANSWER_LIMIT_S = 3_600.0
@@ -100,6 +102,20 @@ class HubClient:
             await asyncio.sleep(wait_s)
             wait_s = min(wait_s * 2, LONGEST_WAIT_S)
 
+    async def watch(self) -> None:
+        """Wait until no hub has been in reach for too long, whatever else goes on. Raises HubLost."""
+        reached_s = time.monotonic()
+        while True:
+            await asyncio.sleep(min(LOOK_EVERY_S, self._lost_s / 4))
+            try:
+                _, writer = await asyncio.open_unix_connection(self._path)
+            except OSError:
+                if time.monotonic() - reached_s > self._lost_s:
+                    raise HubLost from None
+            else:
+                writer.close()
+                reached_s = time.monotonic()
+
     async def credentials(self, names: Sequence[str]) -> Mapping[str, str]:
         """Return environment variables with the secrets of those names.
 
@@ -134,6 +150,19 @@ def _judged(answer: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
+async def _beside(do: Callable[[HubClient], Coroutine[Any, Any, None]], hub: HubClient) -> None:
+    """Do the work as long as there is a hub. Raises HubLost, and what the work raises."""
+    both = [asyncio.ensure_future(do(hub)), asyncio.ensure_future(hub.watch())]
+    try:
+        done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        for one in done:
+            one.result()
+    finally:
+        for one in both:
+            one.cancel()
+        await asyncio.wait(both)
+
+
 def run_inside(do: Callable[[HubClient], Coroutine[Any, Any, None]]) -> int:
     """Do the work on one job; return the exit code."""
     # What the model's commands run as the same user may not look into this process, which knows the token.
@@ -144,7 +173,7 @@ def run_inside(do: Callable[[HubClient], Coroutine[Any, Any, None]]) -> int:
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     try:
-        asyncio.run(do(HubClient(f"{SOCKET_DIRECTORY}/{SOCKET_NAME}", token)))
+        asyncio.run(_beside(do, HubClient(f"{SOCKET_DIRECTORY}/{SOCKET_NAME}", token)))
     except HubLost:
         return LOST
     except HubRefused:

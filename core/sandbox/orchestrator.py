@@ -44,7 +44,7 @@ from core.store.container_port import (
     AskedForCredential,
     AskedForMessages,
     CallEnded,
-    ContainerJobs,
+    ContainerRequests,
     Noted,
     OutOfOrder,
     Replied,
@@ -105,7 +105,7 @@ def hash_of(token: str) -> str:
 class SessionServices:
     """The services of every session."""
 
-    containers: ContainerJobs
+    containers: ContainerRequests
     clock: Clock
     ids: Ids
     leaks: LeakDetector

@@ -201,8 +201,22 @@ class ContainerSecrets(Protocol):
         ...
 
 
+class ContainerRequests(ContainerSecrets, Protocol):
+    """The requests of programs in containers, each answered once."""
+
+    async def answer_to(self, job_id: str, seq: int) -> str | None:
+        """Return the answer that a request got; None if it got none yet."""
+        ...
+
+    async def answer_request(self, job_id: str, seq: int, effect: RequestEffect) -> Answered:
+        """Store a request's effect and answer in one transaction, or return the answer that it got before.
+
+        Raises StaleTurn, OutOfOrder."""
+        ...
+
+
 class ContainerChanges(Protocol):
-    """What jobs in containers changed in their copies, and what became of it."""
+    """What people accepted of what jobs in containers changed, and whose files are still needed."""
 
     async def accepted_changes(self) -> Sequence[AcceptedChanges]:
         """Return the changes that people accepted, until `settle_changes`."""
@@ -213,12 +227,28 @@ class ContainerChanges(Protocol):
         its owner may try again or reject it."""
         ...
 
+    async def container_states(self) -> Mapping[int, tuple[str, JobState]]:
+        """Return the job and its state of every container number whose files may still be needed."""
+        ...
+
+
+class ContainerRecords(Protocol):
+    """What is shown of jobs in containers: what they used, reached and changed."""
+
+    async def record_use(self, job_id: str, use: ContainerUse) -> None:
+        """Record what a job's container used so far."""
+        ...
+
+    async def use_of(self, job_id: str) -> ContainerUse | None:
+        """Return what a job's container used; None if it has none, or it never began."""
+        ...
+
     async def changes_of(self, job_id: str) -> StoredChanges | None:
         """Return the changes of a job to its project; None if there are none."""
         ...
 
 
-class ContainerJobs(ContainerChanges, ContainerSecrets, Protocol):
+class ContainerJobs(ContainerRequests, ContainerChanges, ContainerRecords, Protocol):
     """The units of jobs in containers."""
 
     async def begin_container_jobs(self, limits: JobLimits) -> Sequence[StartedContainer]:
@@ -234,16 +264,6 @@ class ContainerJobs(ContainerChanges, ContainerSecrets, Protocol):
         """Let a job's worker be answered, if it knows the token. Raises StaleTurn."""
         ...
 
-    async def answer_to(self, job_id: str, seq: int) -> str | None:
-        """Return the answer that a request got; None if it got none yet."""
-        ...
-
-    async def answer_request(self, job_id: str, seq: int, effect: RequestEffect) -> Answered:
-        """Store a request's effect and answer in one transaction, or return the answer that it got before.
-
-        Raises StaleTurn, OutOfOrder."""
-        ...
-
     async def end_container_job(self, job_id: str, end: ContainerEnd) -> JobEnded:
         """End a job's run as Jobs.end_job does; credentials that it was refused are among the grants it
         lacks. From then on no request of its worker is answered."""
@@ -251,16 +271,4 @@ class ContainerJobs(ContainerChanges, ContainerSecrets, Protocol):
 
     async def container_row(self, job_id: str) -> ContainerRow | None:
         """Return what is known of a job's container; None if it works on the host."""
-        ...
-
-    async def container_states(self) -> Mapping[int, tuple[str, JobState]]:
-        """Return the job and its state of every container number whose files may still be needed."""
-        ...
-
-    async def record_use(self, job_id: str, use: ContainerUse) -> None:
-        """Record what a job's container used so far."""
-        ...
-
-    async def use_of(self, job_id: str) -> ContainerUse | None:
-        """Return what a job's container used; None if it has none, or it never began."""
         ...

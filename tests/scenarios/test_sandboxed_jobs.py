@@ -1,11 +1,14 @@
 """Jobs that are to work in a container where there is none: refused or failed with a hint."""
 
+import asyncio
 import gc
+import json
 from pathlib import Path
 
 import pytest
 
 from core.job import JobState
+from tests.bot.cli.in_process import command
 from tests.bot.web.api_client import client
 from tests.harness.simulators import person_files
 from tests.harness.telegram_hub import LIMIT_S, OWNER, open_hub
@@ -98,6 +101,11 @@ async def test_a_job_chooses_among_the_images_that_the_operator_named(
             house, await started(house, "/job --sandbox --image=hubbub-worker-node tidy up"), JobState.FAILED
         )
         assert job.image == "hubbub-worker-node"
+        words = ("--sandbox", ".", "--image", "hubbub-worker-node", "--json")
+        done = await asyncio.to_thread(command, house.directory, "jobs", "start", "tidy up", *words)
+        assert (done.code, json.loads(done.out)["task"]) == (0, "tidy up"), done.err
+        job = await becomes(house, json.loads(done.out)["short_id"], JobState.FAILED)
+        assert (job.image, job.project) == ("hubbub-worker-node", ".")
         async with client(house.directory) as api:
             for body, status in (
                 (named, 200),

@@ -114,6 +114,20 @@ async def test_jobs_are_started_looked_at_told_cancelled_and_restarted(house: Hu
     assert "look around" in (await said(house, "jobs", "show", named))[1]
 
 
+async def test_a_job_is_started_by_command_with_tools_or_in_a_container(house: Hub) -> None:
+    house.telegram.user_sends_text(OWNER, "hello")
+    await house.telegram.wait_text(OWNER, "You said: hello")
+    job = await page(house, "jobs", "start", "say it aloud", "--tools", "list_dir, glob")
+    assert (job["task"], {"list_dir", "glob"} <= set(job["tools"])) == ("say it aloud", True)
+    await becomes(house, job["short_id"], JobState.COMPLETED)
+    await house.telegram.wait_text(OWNER, "You said: say it aloud")
+    code, out = await said(house, "jobs", "start", "say it", "--sandbox", ".")
+    assert (code, "Jobs in containers are turned off in this hub" in out) == (1, True)
+    code, out = await said(house, "jobs", "start", "say it", "--tools", "no_such_tool")
+    assert (code, "no_such_tool" in out) == (1, True)
+    assert len(await page(house, "jobs", "list")) == 1
+
+
 async def test_events_show_previews_without_credentials(house: Hub) -> None:
     secret = "sk-" + "a1b2c3d4" * 5
     house.model.enqueue(tools(ToolCall("echo", {"text": f"{secret} {'long ' * 300}"})))

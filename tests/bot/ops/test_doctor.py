@@ -355,7 +355,9 @@ async def test_containers_without_docker_are_named_with_what_to_do(tmp_path: Pat
     async def problem() -> str | None:
         return await sandbox_problem(loaded.environment, loaded.config.sandbox)
 
-    (found,) = [one for one in await examine(loaded, status, problem) if one.what == "containers"]
-    assert found.health is Health.BROKEN
-    assert "install and start Docker" in found.message
+    found = {one.what: one for one in await examine(loaded, status, problem)}
+    assert found["containers"].health is Health.BROKEN
+    assert "install and start Docker" in found["containers"].message
+    chats = found["chat tools"]
+    assert (chats.health, "set [sandbox] chat_tools = true" in str(chats.fix)) == (Health.WARNING, True)
     gc.collect()  # the SDK leaves a socket that could not connect to it

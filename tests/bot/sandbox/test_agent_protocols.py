@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from core.job import JobState
-from tests.bot.sandbox.test_agents import none_left
-from tests.bot.sandbox.test_container_jobs import house_with, running, shell
+from core.sandbox.provider_wire import OUTPUT_TOKENS
+from tests.bot.sandbox.test_container_jobs import house_with, none_left, running, shell
 from tests.harness.images import run
 from tests.harness.telegram_hub import LIMIT_S, OWNER
 from tests.scenarios.test_jobs import becomes, started
@@ -52,7 +52,9 @@ def speak(port: int) -> None:
         client.responses.create(model="any", input="go on", previous_response_id=first.id)
     except openai.BadRequestError as error:
         refused = error.status_code
-    chat = client.chat.completions.create(model="any", messages=[{"role": "user", "content": "say hello"}])
+    chat = client.chat.completions.create(
+        model="any", messages=[{"role": "user", "content": "say hello"}], max_tokens=1_000_000
+    )
     said = {
         "call": [call.name, call.arguments, first.status],
         "text": [last.output_text, last.status],
@@ -98,6 +100,11 @@ async def test_the_official_library_has_responses_by_the_hubs_models(
         assert (said["refused"], said["chat"]) == (400, "Hello.")
         calls = house.model.log.all()
         assert len(calls) == 5, "the refused call reached no model"
+        given = [one.body["max_tokens"] for one in calls]
+        assert given == [1_000, 500, OUTPUT_TOKENS, OUTPUT_TOKENS, OUTPUT_TOKENS], (
+            "no more than the hub allows"
+        )
+        assert {one.body["model"] for one in calls} == {"sim-1"}, "whatever they name"
         assert "Be brief." in str(calls[1].body)
         assert "green tea" in calls[2].tool_results[-1]
         assert [one["input_tokens"] for one in said["usage"]] == [one.counted[0] for one in calls[1:3]]

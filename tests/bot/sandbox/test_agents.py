@@ -13,11 +13,12 @@ from tests.bot.sandbox.test_container_jobs import (
     containers,
     granted,
     house_with,
+    none_left,
     press,
     running,
 )
 from tests.harness.images import run
-from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub
+from tests.harness.telegram_hub import LIMIT_S, OWNER
 from tests.scenarios.test_jobs import becomes, started
 from tests.simulators.model import ToolCall, text, tools
 
@@ -101,7 +102,3 @@ async def test_an_agent_is_stopped_by_its_budget_and_gets_no_secret_without_a_gr
         await house.until(lambda: none_left(house))
         assert time.monotonic() - began < 3
         assert value not in str([one.body for one in house.model.log.all()])
-
-
-async def none_left(house: Hub) -> bool:
-    return not containers(house)

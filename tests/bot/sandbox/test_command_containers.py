@@ -224,6 +224,16 @@ async def test_killed_hub_leaves_nothing_running(worker_image: str, tmp_path: Pa
         assert await said(containers, tmp_path / "ada", "ls") == "0 begun\n"
 
 
+async def test_nothing_runs_where_the_disk_is_nearly_full(tmp_path: Path) -> None:
+    free = os.statvfs(tmp_path)
+    disk_mb = free.f_bavail * free.f_frsize // 1_000_000  # there is not twice as much
+    async with DockerEngine({"DOCKER_HOST": f"unix://{tmp_path}/none.sock"}) as engine:
+        containers = CommandContainers(engine, WaitingTerms("any", 256, disk_mb, "hub"), SystemClock())
+        with pytest.raises(ToolFailed, match="less than twice"):
+            await said(containers, tmp_path / "ada", f"touch {tmp_path}/ran")
+    assert not (tmp_path / "ran").exists()
+
+
 async def test_without_docker_nothing_runs(tmp_path: Path) -> None:
     gone = {"DOCKER_HOST": f"unix://{tmp_path}/none.sock"}
     async with hub("any", tmp_path, gone) as (containers, _, _):

@@ -9,6 +9,7 @@ import re
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,11 @@ def containers(house: Hub) -> list[str]:
     return run("docker", "ps", "--all", "--quiet", "--filter", f"label=hubbub.hub={name}").split()
 
 
+async def none_left(house: Hub) -> bool:
+    return not containers(house)
+
+
+MOST_DISK_MB = 1_000_000
 STATS = ("docker", "stats", "--no-stream", "--format", "{{.MemUsage}}")
 
 
@@ -253,6 +259,102 @@ async def test_containers_of_jobs_are_paused_with_the_tools_and_go_on_with_them(
         await house.telegram.wait_text(OWNER, "It went.", timeout_s=LIMIT_S)
 
 
+def token_in(container: str, known: object) -> str:
+    """The token that the worker of a container has in its memory, which only root of this machine reads."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, ValueError):
+            if container not in (process / "cgroup").read_text():
+                continue
+            with (process / "mem").open("rb", buffering=0) as memory:
+                for line in (process / "maps").read_text().splitlines():
+                    place, modes, *_ = line.split()
+                    if not modes.startswith("rw"):
+                        continue
+                    begin, end = (int(one, 16) for one in place.split("-"))
+                    memory.seek(begin)
+                    for word in re.findall(rb"[0-9a-f]{64}", memory.read(end - begin)):
+                        if hashlib.sha256(word).hexdigest() == known:
+                            return word.decode()
+    raise AssertionError("the token is nowhere")
+
+
+async def test_a_token_is_known_to_its_own_job_until_its_end(tmp_path: Path, worker_image: str) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root looks into the worker")
+    async with house_with(tmp_path, worker_image) as house:
+        wait = "while [ ! -e go ]; do sleep 0.1; done"
+        for words in ("first", "second"):
+            house.model.rule(words, tools(shell(wait)))
+            house.model.rule(words, text(f"It was the {words}."), on="tool")
+        first = await started(house, "/job --sandbox do the first")
+        container = await running(house)
+        await house.model.wait_requests(1, state="answered", timeout_s=LIMIT_S)
+        ((known,),) = rows(house, "SELECT token_hash FROM job_containers")
+        bearer = f"Bearer {token_in(container, known)}"
+        assert await asked(house, bearer, seq=99) == 409, "it is known, and that request is not the next one"
+        second = await started(house, "/job --sandbox do the second", 2)
+        await house.model.wait_requests(2, state="answered", timeout_s=LIMIT_S)
+        assert await asked(house, bearer, seq=99) == 401, "another job's"
+        (sockets,) = (tmp_path / "data" / "containers").glob("1/socket")
+        run("docker", "exec", container, "touch", "/workspace/go")
+        await house.telegram.wait_text(OWNER, "It was the first.", timeout_s=LIMIT_S)
+        await becomes(house, first, JobState.SUBMITTED)
+        assert list(sockets.iterdir()) == [], "nobody answers there any more"
+        await house.stop()
+        await house.start()
+        await house.until(partial(asyncio.to_thread, (sockets.parents[1] / "2/socket/hub.sock").exists))
+        assert await asked(house, bearer, seq=99) == 401
+        assert list(sockets.iterdir()) == []
+        house.telegram.user_sends_text(OWNER, f"/cancel {second}")
+        await becomes(house, second, JobState.CANCELLED)
+        await house.until(partial(none_left, house))
+
+
+async def test_leftovers_are_removed_and_nothing_that_works_or_is_anothers(
+    tmp_path: Path, worker_image: str
+) -> None:
+    async with house_with(tmp_path, worker_image) as house:
+        house.model.enqueue(tools(shell("while [ ! -e go ]; do sleep 0.1; done")), text("It went on."))
+        named = await started(house, "/job --sandbox wait for a word")
+        container = await running(house)
+        await house.model.wait_requests(1, state="answered", timeout_s=LIMIT_S)
+        hub = run("docker", "inspect", "--format", '{{index .Config.Labels "hubbub.hub"}}', container).strip()
+        await house.stop()
+        made = [
+            run("docker", "create", f"--label=hubbub.hub={whose}", "--label=hubbub.job=gone", worker_image)
+            for whose in (hub, "another")
+        ]
+        orphan, others = (one.strip() for one in made)
+        left = tmp_path / "data" / "containers" / "99" / "project"
+        left.mkdir(parents=True)
+        try:
+            await house.start()
+
+            async def tidied() -> bool:
+                return orphan[:12] not in containers(house) and not left.exists()
+
+            await house.until(tidied)
+            assert containers(house) == [container]
+            assert run("docker", "ps", "--all", "--quiet", "--filter", f"id={others}").strip() == others[:12]
+            run("docker", "exec", container, "touch", "/workspace/go")
+            await house.telegram.wait_text(OWNER, "It went on.", timeout_s=LIMIT_S)
+            await becomes(house, named, JobState.SUBMITTED)
+        finally:
+            run("docker", "rm", "--force", others)
+
+
+async def test_a_hub_whose_disk_is_nearly_full_starts_no_container(tmp_path: Path, worker_image: str) -> None:
+    free = os.statvfs(tmp_path)
+    if free.f_bavail * free.f_frsize > 2 * MOST_DISK_MB * 1_000_000:
+        pytest.skip("the disk has room for twice what can be configured")
+    extra = f'[sandbox]\nenabled = true\nimage = "{worker_image}"\ndisk_mb = {MOST_DISK_MB}\n'
+    async with open_hub(tmp_path, extra=extra) as house:
+        job = await becomes(house, await started(house, "/job --sandbox rest"), JobState.FAILED)
+        why = "The disk of the hub has less than twice [sandbox] disk_mb free, so no container is started."
+        assert job.reason == f"{why} Make room."
+        assert (containers(house), len(house.model.log)) == ([], 0)
+
+
 async def test_a_job_asks_its_owner_for_a_secret_as_it_works_and_waits_for_the_answer(
     tmp_path: Path, worker_image: str
 ) -> None:
@@ -442,11 +544,7 @@ async def test_a_cancelled_job_ends_on_both_sides_within_three_seconds(
         house.telegram.user_sends_text(OWNER, f"/cancel {named}")
         await house.telegram.wait_text(OWNER, f"Job {named} is cancelled.")
         began = time.monotonic()
-
-        async def gone() -> bool:
-            return not containers(house)
-
-        await house.until(gone)
+        await house.until(partial(none_left, house))
         assert time.monotonic() - began < 3
         await becomes(house, named, JobState.CANCELLED)
 
@@ -596,15 +694,15 @@ async def called(house: Hub, method: str, path: str, body: object = None) -> tup
         return answer.status, await answer.json()
 
 
-async def asked(house: Hub, authorization: str) -> int:
-    """The status of the hub's answer to one that is not the worker, on the worker's own socket."""
-    (place,) = (house.directory / "data" / "containers").glob("*/socket/hub.sock")
-    descriptor = os.open(place.parent, os.O_RDONLY)
+async def asked(house: Hub, authorization: str, seq: int = 2) -> int:
+    """The status of the hub's answer to one that is not the worker, on the socket of the newest job."""
+    found = (house.directory / "data" / "containers").glob("*/socket/hub.sock")
+    descriptor = os.open(max(found, key=lambda one: int(one.parts[-3])).parent, os.O_RDONLY)
     try:
         reader, writer = await asyncio.open_unix_connection(f"/proc/self/fd/{descriptor}/hub.sock")
     finally:
         os.close(descriptor)
-    body = b'{"seq": 2, "kind": "complete"}'
+    body = json.dumps({"seq": seq, "kind": "complete"}).encode()
     writer.write(f"POST /v1/requests HTTP/1.1\r\nHost: hub\r\nAuthorization: {authorization}\r\n".encode())
     writer.write(f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
     status = int((await reader.readline()).split()[1])

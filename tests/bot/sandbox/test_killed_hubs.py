@@ -6,20 +6,21 @@ import contextlib
 import hashlib
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from core.sandbox import hub_client
 from tests.bot.cli.in_process import command
 from tests.crash.fired_story import LINE, Kind, judge, open_fired_hub, play
 from tests.crash.mortal import APPROVE, LIMIT_S, OWNER, MortalHub, Setup, open_mortal_hub
 from tests.crash.points import parse_commit_point
 from tests.harness.images import run
 from tests.plugins.profile import Profile
-from tests.simulators.model import ToolCall, tools
+from tests.simulators.model import CutArguments, ToolCall, tools
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(400)]
 REQUESTS = ("messages", "model", "result", "messages", "model", "complete")
@@ -45,23 +46,43 @@ class Work:
     requests: tuple[str, ...]
     model: str
     told: bool = False
+    only: str = ""
+    """The kind of the one request around which the hub is killed, if not around all."""
 
     def points(self, profile: Profile) -> list[tuple[int, str]]:
         """Return where the hub is killed, around commits of requests: all, in a slice one of each kind."""
+        if self.only:
+            number = self.requests.index(self.only) + 1
+            return [(number, "before"), (number, "after")]
         numbers = range(1, len(self.requests) + 1)
-        # Its effect is stored and its answer never sent; then the next one is not even stored.
-        all_of_them = [(number, side) for number in numbers for side in ("before", "after")]
+        # Its effect is stored and its answer never sent; then the next one is not even stored. The newest
+        # call of a model is not even made: there is money set aside for it.
+        last = max(number for number in numbers if self.requests[number - 1] == self.model)
+        all_of_them = [
+            (number, side)
+            for number in numbers
+            for side in ("reserved" if number == last else "before", "after")
+        ]
         firsts = {self.requests.index(kind) + 1: kind for kind in self.requests}
         one_each = [(number, "before" if kind == self.model else "after") for number, kind in firsts.items()]
         return profile.pick(test=sorted(one_each), proof=all_of_them)
 
 
 WORKER_WORK = Work("worker_image", f"--sandbox please run: {LINE_OUT}", REQUESTS, "model")
-AGENT_WORK = Work(
-    *("scripted_agent_image", f"--sandbox --mode=claude please run: {WAITS}; {LINE_OUT}"),
-    *(OF_AGENT, "reply"),
-    told=True,
-)
+PROTOCOLS = ("/v1/messages", "/v1/chat/completions", "/v1/responses")
+"""Those that an agent CLI may speak to its models."""
+
+
+def agent_work(path: str) -> Work:
+    words = f"--sandbox --mode=claude ({path}) please run: {WAITS}; {LINE_OUT}"
+    return Work("scripted_agent_image", words, OF_AGENT, "reply", told=True)
+
+
+AGENTS = tuple(map(agent_work, PROTOCOLS))
+OF_CUT = ("messages", "model", "note", *REQUESTS)
+"""The same of the worker, whose model's first reply is cut off within its call."""
+CUT_WORK = Work("worker_image", f"--sandbox please run: {LINE_OUT}", OF_CUT, "model", only="note")
+WORKS = {"worker": WORKER_WORK, "a reply cut off": CUT_WORK, **dict(zip(PROTOCOLS, AGENTS, strict=True))}
 
 
 def rows(town: MortalHub, sql: str) -> list[tuple[Any, ...]]:
@@ -76,7 +97,7 @@ def containers(town: MortalHub) -> list[str]:
 
 
 def setup_with(image: str, work: Work | None = None) -> Setup:
-    agents = 'agents = ["claude"]\n' if work is AGENT_WORK else ""
+    agents = 'agents = ["claude"]\n' if work is not None and work.told else ""
     limits = "memory_mb = 128\ndisk_mb = 50\n"
     return Setup(extra=f'[sandbox]\nenabled = true\nimage = "{image}"\n{limits}{agents}')
 
@@ -87,22 +108,29 @@ def image(request: pytest.FixtureRequest, work: Work) -> str:
     return request.getfixturevalue(work.image)
 
 
-@pytest.mark.parametrize("work", [WORKER_WORK, AGENT_WORK], ids=["worker", "agent"])
+@pytest.mark.parametrize("work", WORKS.values(), ids=WORKS)
 async def test_killed_around_the_commit_of_every_request_the_same_container_goes_on(
     tmp_path: Path, image: str, profile: Profile, work: Work
 ) -> None:
+    if profile.name == "ci" and work in AGENTS and work is not AGENTS[profile.seed % len(AGENTS)]:
+        pytest.skip("another commit's slice")
     async with open_mortal_hub(tmp_path, setup_with(image, work)) as town:
         seen, untold = set[str](), work.told
+        if work is CUT_WORK:
+            town.model.fault(CutArguments())
         for number, side in work.points(profile):
             stored = len(rows(town, "SELECT seq FROM job_requests")) if town.starts else 0
-            hub = await town.start(parse_commit_point(f"answer_request:{number - stored}:{side}"))
+            point = (
+                "reserve_call:1:after" if side == "reserved" else f"answer_request:{number - stored}:{side}"
+            )
+            hub = await town.start(parse_commit_point(point))
             if town.starts == 1:
                 town.owner_says(f"/job {work.words}")
             if untold and number > OF_AGENT.index("credential") + 1:
                 untold = False
                 await tell(town)
             await hub.wait(LIMIT_S)
-            assert len(rows(town, "SELECT seq FROM job_requests")) == number - (side == "before")
+            assert len(rows(town, "SELECT seq FROM job_requests")) == number - (side != "after")
             if (number, side) != (len(work.requests), "after"):
                 seen |= set(containers(town))
         await town.start()
@@ -119,7 +147,7 @@ async def test_killed_around_the_commit_of_every_request_the_same_container_goes
         assert rows(town, "SELECT count(*) FROM usage WHERE state = 'reserved'") == [(0,)]
         said = "SELECT count(*) FROM entries WHERE turn_id = thread_id AND kind = "
         assert rows(town, f"{said}'result'") == [(1,)]
-        assert rows(town, f"{said}'assistant'") == [(2,)]
+        assert rows(town, f"{said}'assistant'") == [(calls,)]
         assert rows(town, f"{said}'user'") == [(2 if work.told else 1,)], "each message is heard once"
         asked = [one for one in town.shown_to(OWNER) if "Allow for this job" in str(one.keyboard)]
         assert len(asked) == work.told
@@ -130,14 +158,19 @@ async def test_killed_around_the_commit_of_every_request_the_same_container_goes
 
 async def tell(town: MortalHub) -> None:
     """Say something to the job while its call runs, and let the call go on."""
-    (project,) = (town.directory / "data" / "containers").glob("*/project")
-    async with asyncio.timeout(LIMIT_S):
-        while not (project / "begun.txt").exists():  # noqa: ASYNC110 - another process
-            await asyncio.sleep(0.05)
+    begun = await begun_in(town)
     (job,) = json.loads(await town.command("jobs", "list", "--json"))
     town.owner_says(f"/prompt {job['short_id']} say that it is green")
     await town.telegram.wait_text(OWNER, "hears it before its next step", timeout_s=LIMIT_S)
-    (project / "go").touch()
+    begun.with_name("go").touch()
+
+
+async def begun_in(town: MortalHub) -> Path:
+    """The file by which a command says that it has begun."""
+    async with asyncio.timeout(LIMIT_S):
+        while not (found := list((town.directory / "data" / "containers").glob("*/project/begun.txt"))):  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.05)
+    return found[0]
 
 
 @pytest.mark.parametrize(
@@ -168,6 +201,51 @@ async def test_killed_as_its_container_is_made_or_collected_a_job_works_and_ends
         await town.stop()
         assert (town.workspace / "out.txt").read_text() == "line\n"
         assert rows(town, "SELECT seq, kind FROM job_requests") == [*enumerate(REQUESTS, start=1)]
+        assert containers(town) == []
+
+
+IMPATIENT_S = 4.0
+
+
+@pytest.fixture
+def impatient_image(tmp_path: Path, worker_image: str) -> Iterator[str]:
+    """The image of a worker that gives up a hub after seconds, not minutes."""
+    name, file = f"{worker_image}-impatient", Path(hub_client.__file__)
+    before, after = (f"LOST_S = {seconds}\n" for seconds in (hub_client.LOST_S, IMPATIENT_S))
+    text = file.read_text()
+    assert text.count(before) == 1
+    (tmp_path / "image").mkdir()
+    (tmp_path / "image" / file.name).write_text(text.replace(before, after))
+    place = "/opt/hubbub/core/sandbox/"
+    (tmp_path / "image" / "Dockerfile").write_text(f"FROM {worker_image}\nCOPY {file.name} {place}\n")
+    run("docker", "build", "--quiet", "--tag", name, str(tmp_path / "image"))
+    try:
+        yield name
+    finally:
+        run("docker", "image", "rm", "--force", name)
+
+
+async def test_a_container_that_lost_its_hub_ends_by_itself_whatever_it_is_at(
+    tmp_path: Path, impatient_image: str
+) -> None:
+    async with open_mortal_hub(tmp_path, setup_with(impatient_image)) as town:
+        await town.start()
+        town.owner_says("/job --sandbox please run: echo > begun.txt; sleep 999")
+        begun = await begun_in(town)
+        (container,) = containers(town)
+        await asyncio.sleep(2 * IMPATIENT_S)  # the hub is there, and the container goes on
+        assert containers(town) == [container]
+        await town.kill()
+        look = ("docker", "inspect", "--format", "{{.State.Status}} {{.State.ExitCode}}", container)
+        async with asyncio.timeout(LIMIT_S):
+            while (said := run(*look).split())[0] != "exited":  # noqa: ASYNC110 - another process
+                await asyncio.sleep(0.05)
+        assert said == ["exited", str(hub_client.LOST)]
+        assert begun.exists()
+        await town.start()
+        why = "The container reached no hub for 10 minutes, and ended. Start the job again."
+        await town.telegram.wait_text(OWNER, why, timeout_s=LIMIT_S)
+        await town.stop()
         assert containers(town) == []
 
 

@@ -42,6 +42,11 @@ def test_the_limits_are_checked_on_a_container_of_each_image_that_is_gone_afterw
     assert done.code == 0, done.err
     found = json.loads(done.out)
     assert (found["image"], found["differences"], found["problem"]) == (worker_image, [], None)
+    assert set(found["policy"]) == {
+        *("network", "user", "file system", "memory", "processes", "processors", "system calls", "disk")
+    }
+    assert found["policy"]["user"].split(", ")[1:2] == ["no capabilities"]
+    assert found["policy"]["file system"].startswith("read-only; writable: /workspace ")
     assert found["policy"]["memory"].startswith("64 MB")
     assert found["policy"]["disk"].startswith("2,048 MB, kept by a ")
     # An image may ask for a place to write that the policy does not have.

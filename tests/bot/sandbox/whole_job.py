@@ -17,7 +17,7 @@ from typing import Any
 
 from core.job import JobState
 from core.sandbox.disk import quota_problem
-from tests.bot.sandbox.test_container_jobs import called, house_with, shell
+from tests.bot.sandbox.test_container_jobs import called, house_with, none_left, shell
 from tests.bot.sandbox.under_quota import mounted, quotas_loaded
 from tests.harness.images import run
 from tests.scenarios.test_jobs import becomes, started
@@ -56,6 +56,7 @@ async def one_job(place: Path) -> dict[str, Any]:
         _, use = await called(house, "GET", f"/jobs/{named}/container")
         files = (place / "data" / "containers").glob("*/project/large")
         taken = sum(one.stat().st_blocks * 512 for one in files)
+        await house.until(lambda: none_left(house))  # a daemon here may be slow to remove one
         return {
             "reason": job.reason,
             "samples": use["samples"],
@@ -82,7 +83,11 @@ def main(archive: str, labels: str) -> None:
         assert daemon.poll() is None, Path("/run/docker.log").read_text()[-2_000:]
     changes = [f"--change=LABEL {name}={json.dumps(value)}" for name, value in json.loads(labels).items()]
     run("docker", "import", *changes, "--change=ENV PYTHONPATH=/opt/hubbub", archive, IMAGE)
-    found = asyncio.run(one_job(disk / "hub"))
+    try:
+        found = asyncio.run(one_job(disk / "hub"))
+    except BaseException:
+        print((disk / "hub" / "data" / "hub.log").read_text()[-4_000:])
+        raise
     print(json.dumps({**found, "groups": run("docker", "info", "--format", "{{.CgroupVersion}}").strip()}))
 
 

@@ -281,7 +281,6 @@ import asyncio, json, os, pathlib, signal, sys
 from dataclasses import asdict, dataclass
 from core.tool import Workspace
 from core.tools.builtin.shell import shell_tool
-from tests.patience import PATIENCE_S
 
 @dataclass
 class Call:
