@@ -260,6 +260,19 @@ class Asked:
     by: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class RanUnder:
+    """A grant that let a call of a turn run unasked, for `why`; it may be revoked since. `pattern`,
+    `everywhere`: what it covers; `at`: since when; `by_id`, `by`: who gave it."""
+
+    tool: str
+    pattern: str | None
+    everywhere: bool
+    at: int
+    by_id: str
+    by: str
+
+
 class ToolSetting(StrEnum):
     """A person's own setting for one tool; it overrides the preset."""
 

@@ -4,7 +4,7 @@ a hub runs or not, and printed as tables or JSON."""
 import asyncio
 import json
 import uuid
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,6 +23,7 @@ from bot.views import (
     UserView,
     conversation,
 )
+from core.consent.cards import under_grant_line
 from core.errors import StoreError
 from core.lazy_dataclass import dataclass
 from core.lazy_module import LazyModule
@@ -282,6 +283,9 @@ def why(path: Path | None, key: str | None, limit: int, *, as_json: bool) -> Non
     if told.events:
         columns = ("when (UTC)", whole("event"), "from", "text", "outcome", "turn", "answer")
         print_table(columns, map(_explained, told.events))
+    if key is not None and (decisions := [row for event in told.events for row in _decisions(event)]):
+        typer.echo("What was asked of whom, and what a grant let run:")
+        print_table(("when (UTC)", "call", whole("decision")), decisions)
     if told.records:
         typer.echo("Audit records (`hubbub audit export` prints the full log):")
         print_table(("record", "time (UTC)", "event", "actor", whole("subject")), map(_record, told.records))
@@ -333,6 +337,13 @@ def _explained(event: Explanation) -> Sequence[str]:
     outcome = "; ".join((event.outcome, *(f"routine {one}" for one in event.resting)))
     said = event.text if len(event.text) <= SAID_CHARS else f"{event.text[:SAID_CHARS]}…"
     return when(event.received_at), event.key, event.sender, said, outcome, turn, sent
+
+
+def _decisions(event: Explanation) -> Iterator[Sequence[str]]:
+    for one in event.approvals:
+        yield when(one.at), one.title, one.outcome or "waits for an answer"
+    for ran in event.under_grants:
+        yield when(ran.at), ran.tool, f"{under_grant_line(ran)}; given then by {ran.by}"
 
 
 def _counted(row: NoiseRow) -> Sequence[str]:

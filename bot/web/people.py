@@ -15,6 +15,7 @@ from bot.web.stream import ChannelStates
 from bot.web.threads import first_model
 from channels.webchat import WEB
 from core import texts
+from core.consent.cards import under_grant_line
 from core.ids import Ids
 from core.lazy_module import LazyModule
 from core.store.feed import Explanations
@@ -245,6 +246,14 @@ class WhyApproval(Page):
     at: int
 
 
+class WhyGrant(Page):
+    """A grant that let calls of the turn run without asking. `covers`: in words; `by`: who gave it, `at`."""
+
+    covers: str
+    by: NamedPerson
+    at: int
+
+
 class WhyTurn(Page):
     """The turn an event became part of. `model`: the one called last, empty if none was; `chosen`: the model
     and effort that people chose for it, in words."""
@@ -257,6 +266,7 @@ class WhyTurn(Page):
     chosen: str
     failures: tuple[ModelFailureView, ...]
     approvals: tuple[WhyApproval, ...]
+    grants: tuple[WhyGrant, ...]
     deliveries: tuple[DeliveryView, ...]
 
 
@@ -371,6 +381,10 @@ def _event(event: Explanation) -> WhyEvent:
                     at=one.at,
                 )
                 for one in event.approvals
+            ),
+            grants=tuple(
+                WhyGrant(covers=under_grant_line(one), by=NamedPerson(id=one.by_id, name=one.by), at=one.at)
+                for one in event.under_grants
             ),
             deliveries=deliveries,
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 from core.clock import SECOND_US
 from core.consent import card_texts
 from core.consent.forms import filled_in
-from core.gates import AskedCall, Gate, GateKind, Option, Options, Replies, VoteRule
+from core.gates import AskedCall, Gate, GateKind, Option, Options, RanUnder, Replies, VoteRule
 from core.ids import Ids
 from core.job import JobRow
 from core.lazy_module import LazyModule
@@ -53,6 +53,12 @@ def always_line(gate: Gate) -> str | None:
     if not (isinstance(gate.offer, Options) and Option.ALWAYS in gate.offer.options and gate.tool):
         return None
     return card_texts.always_grants(gate.tool, _in_plain_sight(gate.pattern))
+
+
+def under_grant_line(ran: RanUnder) -> str:
+    """Return what a grant let run, and what it covers, in words."""
+    where = "everywhere" if ran.everywhere else "in this conversation"
+    return f"{ran.tool} ran without asking, under a grant: {card_texts.grant_covers(ran.pattern)}, {where}"
 
 
 def fitting(calls: Sequence[AskedCall]) -> int:

@@ -84,10 +84,16 @@ class Wanted:
     thread_id: str
 
 
-def granted(grants: Iterable[Grant], wanted: Wanted, now: int) -> bool:
-    """Return True if the grants together cover the call at `now` (microseconds UTC)."""
-    patterns = [grant.pattern for grant in grants if holds(grant, wanted, now)]
-    return covered(patterns, wanted.needs, rated=wanted.rated)
+def covering(grants: Iterable[Grant], wanted: Wanted, now: int) -> tuple[Grant, ...]:
+    """Return grants that together cover the call at `now` (microseconds UTC), one per need; () if none do."""
+    held = [grant for grant in grants if holds(grant, wanted, now)]
+    if not covered([grant.pattern for grant in held], wanted.needs, rated=wanted.rated):
+        return ()
+    if not (wanted.rated and wanted.needs):
+        whole = ANY if wanted.rated else None
+        return (next(grant for grant in held if grant.pattern == whole),)
+    used = (next(g for g in held if pattern_fits(g.pattern, need)) for need in wanted.needs)
+    return tuple(dict.fromkeys(used))
 
 
 def holds(grant: Grant, wanted: Wanted, now: int) -> bool:
@@ -274,9 +280,10 @@ def _interactive(
         return _ALLOW
     if policy.preset is Preset.MANUAL:
         return Ask(because or "Every tool call needs approval here.", False, pattern)
-    by_preset = not granted_only and _runs_by_preset(call, tool, policy)
-    if by_preset or granted(call.grants, wanted, call.now):
+    if not granted_only and _runs_by_preset(call, tool, policy):
         return _ALLOW
+    if used := covering(call.grants, wanted, call.now):
+        return Allow(used)
     nameable = pattern is not None or not tool.rated
     return Ask(because or f"There is no grant for this call of {tool.name}.", nameable, pattern)
 

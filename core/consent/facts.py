@@ -160,7 +160,11 @@ class DenyReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    """The decision to run the call (within the loop's budget, which is checked elsewhere)."""
+    """The decision to run the call (within the loop's budget, which is checked elsewhere).
+
+    `grants`: the recorded ones without which the person would be asked."""
+
+    grants: tuple[Grant, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import assert_never
 
 from core.consent import card_texts
 from core.consent.cards import form_message, open_card, settled_card
-from core.consent.decide import Wanted, granted
+from core.consent.decide import Wanted, covering
 from core.consent.votes import VoteCloses, VoteCounts, VoteRefused, expired, judge_vote, may_decide
 from core.gates import (
     Answer,
@@ -184,7 +184,7 @@ class Decisions:
                 continue
             needs = tuple(Need(pattern) for pattern in _patterns(gate) if pattern is not None)
             wanted = Wanted(gate.tool, bool(needs), needs, gate.requester_id, gate.thread_id)
-            if granted(grants, wanted, self._now) and may_decide(other, view.principal) is None:
+            if covering(grants, wanted, self._now) and may_decide(other, view.principal) is None:
                 yield CloseGate(gate.id, outcome, text, settled_card(gate, text))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from core.events import NO_MODELS, ModelTrace, RunKind
-from core.gates import Answer, Asked, ConsentSettings, Gate, Option, Vote
+from core.gates import Answer, Asked, ConsentSettings, Gate, Grant, Option, RanUnder, Vote
 from core.lazy_dataclass import dataclass
 from core.messages import Address, Message
 from core.ports import OutboxRow
@@ -132,9 +132,9 @@ class CallRow:
     edited_by: str | None = None
 
 
-RunCheck = Callable[[CallRow, Principal, ConsentSettings], str | None]
-"""A check in the transaction that marks a call running, on the current role, grants and settings.
-None allows it."""
+RunCheck = Callable[[CallRow, Principal, ConsentSettings], str | tuple[Grant, ...]]
+"""A check in the transaction that marks a call running, on the current role, grants and settings. Returns why
+it may not run, or the grants that let it run: () if it needs none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +289,8 @@ class Delivery:
 class Explanation:
     """Everything recorded about one inbound event (P11). `text`: the message, if any of it is stored.
     `models`: those its turn called. `resting`: each routine that it would have fired, with the end of its
-    cooldown, in words. `approvals`: those its turn asked for, the first first."""
+    cooldown, in words. `approvals`: those its turn asked for, the first first. `under_grants`: what let calls
+    of its turn run unasked, in the order of the calls."""
 
     key: str
     channel: str
@@ -305,6 +306,7 @@ class Explanation:
     models: ModelTrace = NO_MODELS
     resting: tuple[str, ...] = ()
     approvals: tuple[Asked, ...] = ()
+    under_grants: tuple[RanUnder, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

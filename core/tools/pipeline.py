@@ -30,7 +30,7 @@ from core.consent.facts import (
 from core.consent.rules import EffectivePolicy
 from core.errors import InvalidArguments, ToolNotFound
 from core.extension import is_of_server
-from core.gates import ConsentSettings, Option
+from core.gates import ConsentSettings, Grant, Option
 from core.ids import Ids
 from core.lazy_dataclass import dataclass
 from core.model.base import CallRequest, ToolSpec
@@ -63,6 +63,7 @@ from core.tools.prepared import (
     journalled,
     needs_person,
     ready_or_question,
+    under_grants,
 )
 from core.tools.registry import ToolRegistry, facts_of
 from core.transcript import ResultStatus, ToolResult
@@ -264,8 +265,8 @@ class CallPipeline:
                 return Refused(
                     _result(call, ResultStatus.DENIED, decision.text), decision.reason, decision.grants
                 )
-            case Allow():
-                return ready
+            case Allow(grants):
+                return under_grants(ready, grants)
             case Ask():
                 binding = self._binding(tool, arguments, plan, principal, thread_id)
                 if approved(call, binding):
@@ -301,10 +302,10 @@ class CallPipeline:
         `ready`: what will run; its plan must still be the call's.
         """
 
-        def check(call: CallRow, principal: Principal, standing: ConsentSettings) -> str | None:
+        def check(call: CallRow, principal: Principal, standing: ConsentSettings) -> str | tuple[Grant, ...]:
             match self.prepare(call, principal, thread_id, standing, mode):
-                case Ready(plan=plan):
-                    return None if ready is None or _same_plan(ready.plan, plan) else _PLAN_CHANGED
+                case Ready(plan=plan, grants=grants):
+                    return grants if ready is None or _same_plan(ready.plan, plan) else _PLAN_CHANGED
                 case Refused(result):
                     return result.text
                 case PutsQuestion():

@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from core.consent.facts import Ask, Autonomous, DenyReason, Mode
 from core.errors import InvalidArguments, ToolNotFound
+from core.gates import Grant
 from core.ids import Ids
 from core.lazy_dataclass import dataclass
 from core.lazy_module import LazyModule
@@ -26,12 +28,13 @@ else:
 @dataclass(frozen=True, slots=True)
 class Ready:
     """The call may run, or a person approved exactly this. `plan`: the judged plan, of a tool that plans.
-    `timeout_s`: the time it may take."""
+    `timeout_s`: the time it may take. `grants`: see core.consent.facts.Allow."""
 
     tool: Tool
     arguments: Arguments
     timeout_s: float
     plan: CallPlan | None = None
+    grants: tuple[Grant, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +158,11 @@ def ready_or_question(
     if tool.asks is None or isinstance(mode, Autonomous):
         return Ready(tool, arguments, timeout_s, plan)
     return PutsQuestion(tool, tool.asks(arguments))
+
+
+def under_grants(ready: Ready | PutsQuestion, grants: tuple[Grant, ...]) -> Ready | PutsQuestion:
+    """Return the next step of a call that these grants let run."""
+    return replace(ready, grants=grants) if grants and isinstance(ready, Ready) else ready
 
 
 def detail_of_call(call: CallRow, registry: ToolRegistry) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from playwright.async_api import Browser, expect
 
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
-from tests.harness.process import HubProcess, running_hub
+from tests.harness.process import HubProcess, hubbub, running_hub
 from tests.patience import PATIENCE_S
 from tests.simulators.model import ModelSimulator
 
@@ -101,7 +102,18 @@ async def test_a_grant_is_listed_and_taken_back(
     await console.say_in_a_new_thread("run: touch made")
     await console.decide("Always allow")
     await console.sees("I ran")
+    await console.say("run: touch made")
+    await expect(console.messages("assistant").filter(has_text="I ran")).to_have_count(2)
     made.unlink()
+    events = console.page.locator(".event")
+    under = "shell ran without asking, under a grant: touch with the options listed as safe, everywhere"
+    await console.open("why")
+    await expect(events.first).to_contain_text(re.compile(rf"{under}\. Given by you .*, \d{{4}}, \d"))
+    await expect(events.last).to_contain_text("Always allowed by you")
+    await expect(events.last).not_to_contain_text("under a grant")
+    key = await events.first.locator(".event-key").inner_text()
+    told = await hubbub(hub.directory, "why", key)
+    assert f"{under}; given then by owner" in told.out
     await console.open("approvals/grants")
     grant = console.page.locator("article.grant")
     await expect(grant).to_contain_text("shell: touch with the options listed as safe")
@@ -111,6 +123,8 @@ async def test_a_grant_is_listed_and_taken_back(
     await grant.get_by_role("button", name="Revoke shell: touch with the options listed as safe?").click()
     await expect(grant).to_have_count(0)
     await expect(console.page.get_by_text("There are no grants.")).to_be_visible()
+    await console.open("why")
+    await expect(events.first.get_by_text(under)).to_be_visible()
     await console.say_in_a_new_thread("run: touch made")
     await console.decide("Deny")
     await expect(console.outcome()).to_contain_text("Denied by you")

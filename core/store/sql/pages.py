@@ -6,13 +6,12 @@ ten thousand threads.
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 from core.clock import SECOND_US
-from core.gates import Asked
 from core.messages import Address, Message
 from core.ports import Seen
 from core.routine import message_key
@@ -40,7 +39,6 @@ from core.store.sql import feed, thread_files, threads
 from core.store.sql.inbox import NOTICES
 from core.store.sql.mapping import (
     ACTIVE_TURN,
-    ASKED,
     ENTRY,
     GATE_VIEW,
     GATE_VIEW_FROM,
@@ -49,7 +47,6 @@ from core.store.sql.mapping import (
     PRINCIPAL,
     THREAD,
     THREAD_COLUMNS,
-    asked_of,
     contains,
     entry_of,
     gate_views_of,
@@ -59,6 +56,7 @@ from core.store.sql.mapping import (
     principal_of,
     thread_of,
 )
+from core.store.sql.past_calls import asked_in, ran_under
 from core.store.sql.search import UNSEARCHED, hits_of, index_said, search_statement, stretches_where
 from core.store.sql.turns import thread
 from core.store.transaction import Row, Transaction
@@ -396,22 +394,17 @@ class ExplanationUnits(Facet):
         resting: dict[str, tuple[str, ...]] = {}
         for key, name, error in rows:
             resting[keys[key]] = (*resting.get(keys[key], ()), f"{name} {error}")
-        asked = await self._asked({one.turn_id for one in found if one.turn_id is not None})
+        turns = {one.turn_id for one in found if one.turn_id is not None}
+        asked, under = await asked_in(self._engine, turns), await ran_under(self._engine, turns)
         return [
-            replace(one, resting=resting.get(one.key, ()), approvals=asked.get(one.turn_id or "", ()))
+            replace(
+                one,
+                resting=resting.get(one.key, ()),
+                approvals=asked.get(one.turn_id or "", ()),
+                under_grants=under.get(one.turn_id or "", ()),
+            )
             for one in found
         ]
-
-    async def _asked(self, turns: Collection[str]) -> Mapping[str, tuple[Asked, ...]]:
-        rows = await self._engine.ask(
-            f"SELECT g.turn_id, {ASKED} FROM gates g LEFT JOIN users u ON u.id = g.closed_by"
-            f" WHERE g.turn_id IN {marks(turns)} AND g.kind = 'approval'"
-            " ORDER BY g.turn_id, g.created_at, g.id",
-            *turns,
-        )
-        return {
-            turn: tuple(asked_of(row[1:]) for row in of) for turn, of in groupby(rows, key=lambda row: row[0])
-        }
 
     async def noise(self, limit: int) -> Sequence[NoiseRow]:
         rows = await self._engine.ask(

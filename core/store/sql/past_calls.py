@@ -1,16 +1,21 @@
-"""Past calls with their outcomes, for judging them by other rules."""
+"""Past calls with their outcomes, for judging them by other rules; and what was asked of whom about the calls
+of a turn, or let them run unasked."""
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
-from collections.abc import Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
+from itertools import groupby
 
-from core.gates import ConsentSettings
+from core.audit_chain import AuditKind
+from core.gates import Asked, ConsentSettings, RanUnder
 from core.lazy_dataclass import dataclass
 from core.store.rows import CallRow, CallState
 from core.store.sql.grants import in_thread
-from core.store.sql.mapping import PRINCIPAL, principal_of
+from core.store.sql.mapping import ASKED, PRINCIPAL, asked_of, marks, principal_of
 from core.store.transaction import Row, Transaction
+from core.store.units import Engine
 from core.tool import Effect
 from core.users import Principal
 
@@ -76,3 +81,54 @@ def _was(asked: int, status: str | None, ran: int, said: str | None) -> Was | No
     if status == "denied":
         return None if (said or "").startswith(_NOT_BY_RULE) else Was.REFUSED
     return Was.RUNS if ran else None
+
+
+GRANTS_USED = "grants"
+"""In the audit record of a call's start: the ids of the grants that let it run unasked."""
+_STARTED = (
+    "SELECT c.turn_id, s.detail FROM calls c JOIN audit s ON s.subject = c.id AND s.kind = '{started}'"
+    " WHERE c.turn_id IN {turns} ORDER BY c.turn_id, c.seq, s.number"
+)
+_GIVEN = (
+    # The record outlives the grant, and the grant may outlive its record.
+    "SELECT r.subject, r.detail, '', '', r.thread_id IS NULL, r.at, r.actor, u.name FROM audit r"
+    " LEFT JOIN users u ON u.id = r.actor WHERE r.kind = '{granted}' AND r.subject IN {grants}"
+    " UNION ALL SELECT g.id, '', g.tool, g.pattern, g.thread_id IS NULL, g.created_at, g.granted_by, u.name"
+    " FROM grants g LEFT JOIN users u ON u.id = g.granted_by WHERE g.id IN {grants}"
+)
+
+
+async def asked_in(engine: Engine, turns: Collection[str]) -> Mapping[str, tuple[Asked, ...]]:
+    """Return the requests for approval that turns made, by turn."""
+    rows = await engine.ask(
+        f"SELECT g.turn_id, {ASKED} FROM gates g LEFT JOIN users u ON u.id = g.closed_by"
+        f" WHERE g.turn_id IN {marks(turns)} AND g.kind = 'approval'"
+        " ORDER BY g.turn_id, g.created_at, g.id",
+        *turns,
+    )
+    by_turn = groupby(rows, key=lambda row: row[0])
+    return {turn: tuple(asked_of(row[1:]) for row in of) for turn, of in by_turn}
+
+
+async def ran_under(engine: Engine, turns: Collection[str]) -> Mapping[str, tuple[RanUnder, ...]]:
+    """Return the grants that let calls of turns run unasked, by turn, each once."""
+    started = await engine.ask(_STARTED.format(started=AuditKind.STARTED.value, turns=marks(turns)), *turns)
+    used = [(turn, grant) for turn, detail in started for grant in json.loads(detail).get(GRANTS_USED, ())]
+    ids = sorted({grant for _, grant in used})
+    if not ids:
+        return {}
+    given = _GIVEN.format(granted=AuditKind.GRANTED.value, grants=marks(ids))
+    known = {row[0]: _ran_under(row) for row in await engine.ask(given, *ids, *ids)}
+    of_turn: dict[str, tuple[RanUnder, ...]] = {}
+    for turn, grant in dict.fromkeys(used):
+        if grant in known:
+            of_turn[turn] = (*of_turn.get(turn, ()), known[grant])
+    return of_turn
+
+
+def _ran_under(row: Row) -> RanUnder:
+    _, detail, tool, pattern, everywhere, at, by_id, by = row
+    if detail:
+        about = json.loads(detail)
+        tool, pattern = about["tool"], about["pattern"]
+    return RanUnder(tool, pattern, bool(everywhere), at, by_id or "", by or "")

@@ -30,11 +30,8 @@ from core.store.sql.feed import history
 from core.store.sql.grants import count_failures, in_thread, own_grants, refusal_while_paused, use
 from core.store.sql.inbox import lead_to_turn, take_steering
 from core.store.sql.leases import hold
-from core.store.sql.mapping import (
-    CALL,
-    CALL_FROM,
-    call_of,
-)
+from core.store.sql.mapping import CALL, CALL_FROM, call_of
+from core.store.sql.past_calls import GRANTS_USED
 from core.store.sql.people import known_user
 from core.store.sql.turns import (
     append,
@@ -360,27 +357,29 @@ class TurnUnits(Facet):
         said = in_thread(tx, principal_id, whose.thread_id or "")
         if row[2] != RunKind.CHAT:
             said = replace(said, own=own_grants(tx, turn_id))
-        refusal = refusal_while_paused(tx) or check(call, known_user(tx, principal_id), said)
-        if refusal is None and limits:
-            refusal = too_often(use(tx, principal_id, call.tool, limits), call.tool)
-        if refusal is None:
-            tx.run(
-                "UPDATE calls SET state = 'running', pid = NULL, process_group = NULL, started_ticks = NULL,"
-                " started_at = ? WHERE id = ?",
-                tx.clock.now(),
-                call_id,
-            )
-            record(
-                tx,
-                AuditKind.STARTED,
-                call_id,
-                actor=principal_id,
-                thread_id=whose.thread_id,
-                tool=call.tool,
-                arguments=hidden(tx, call.arguments),
-                **whose.detail,
-            )
-        return refusal
+        checked = refusal_while_paused(tx) or check(call, known_user(tx, principal_id), said)
+        if not isinstance(checked, str) and limits:
+            checked = too_often(use(tx, principal_id, call.tool, limits), call.tool) or checked
+        if isinstance(checked, str):
+            return checked
+        tx.run(
+            "UPDATE calls SET state = 'running', pid = NULL, process_group = NULL, started_ticks = NULL,"
+            " started_at = ? WHERE id = ?",
+            tx.clock.now(),
+            call_id,
+        )
+        record(
+            tx,
+            AuditKind.STARTED,
+            call_id,
+            actor=principal_id,
+            thread_id=whose.thread_id,
+            tool=call.tool,
+            arguments=hidden(tx, call.arguments),
+            **({GRANTS_USED: [grant.id for grant in checked]} if checked and call.answer is None else {}),
+            **whose.detail,
+        )
+        return None
 
     @writes
     def record_process(self, tx: Transaction, call_id: str, process: ProcessInfo) -> None:

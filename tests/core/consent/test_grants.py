@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.consent.decide import Wanted, covered, granted
+from core.consent.decide import Wanted, covered, covering
 from core.gates import Grant, GrantScope
 from core.tool import Need
 
@@ -15,8 +15,8 @@ WANTED = Wanted("shell", rated=True, needs=(Need("git status"),), user_id="olivi
 
 
 def test_a_grant_covers_the_call_it_was_given_for() -> None:
-    assert granted([GRANT], WANTED, now=1)
-    assert not granted([], WANTED, now=1)
+    assert covering([GRANT], WANTED, now=1)
+    assert not covering([], WANTED, now=1)
 
 
 @pytest.mark.parametrize(
@@ -32,25 +32,25 @@ def test_a_grant_covers_the_call_it_was_given_for() -> None:
     ],
 )
 def test_a_grant_covers_nothing_else(wanted: Wanted) -> None:
-    assert not granted([GRANT], wanted, now=1)
+    assert not covering([GRANT], wanted, now=1)
 
 
 def test_one_grant_of_many_is_enough() -> None:
     others = [replace(GRANT, id=f"g{number}", pattern=f"git {number}") for number in range(5)]
-    assert granted([*others, GRANT], WANTED, now=1)
+    assert covering([*others, GRANT], WANTED, now=1)
 
 
 @pytest.mark.parametrize(
     "expires_at,now,valid", [(None, 10**18, True), (100, 99, True), (100, 100, False), (100, 101, False)]
 )
 def test_a_grant_ends_when_it_expires(expires_at: int | None, now: int, valid: bool) -> None:
-    assert granted([replace(GRANT, expires_at=expires_at)], WANTED, now) is valid
+    assert bool(covering([replace(GRANT, expires_at=expires_at)], WANTED, now)) is valid
 
 
 def test_a_grant_for_a_thread_covers_that_thread_alone() -> None:
     here = replace(GRANT, scope=GrantScope.THREAD, thread_id="t1")
-    assert granted([here], WANTED, now=1)
-    assert not granted([here], replace(WANTED, thread_id="t2"), now=1)
+    assert covering([here], WANTED, now=1)
+    assert not covering([here], replace(WANTED, thread_id="t2"), now=1)
 
 
 def needs_for(name: str | None) -> tuple[Need, ...]:
@@ -60,10 +60,10 @@ def needs_for(name: str | None) -> tuple[Need, ...]:
 def test_grants_cover_together_what_one_alone_does_not() -> None:
     both = replace(WANTED, needs=(Need("git status"), Need("sort -u")))
     other = replace(GRANT, id="g2", pattern="sort -u")
-    assert not granted([GRANT], both, now=1)
-    assert not granted([other], both, now=1)
-    assert granted([GRANT, other], both, now=1)
-    assert granted([replace(GRANT, pattern="*")], both, now=1)
+    assert not covering([GRANT], both, now=1)
+    assert not covering([other], both, now=1)
+    assert covering([GRANT, other], both, now=1)
+    assert covering([replace(GRANT, pattern="*")], both, now=1)
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_an_approved_call_is_ready_with_the_arguments_shown() -> None:
     prepared = made.prepare(approved(made, call()), OWNER, THREAD, ConsentSettings())
     assert isinstance(prepared, Ready)
     assert dict(prepared.arguments) == {"amount": 5, "to": "shop"}
-    assert made.recheck(THREAD)(approved(made, call()), OWNER, ConsentSettings()) is None
+    assert made.recheck(THREAD)(approved(made, call()), OWNER, ConsentSettings()) == ()
 
 
 @pytest.mark.parametrize(
@@ -145,14 +145,14 @@ def test_consent_covers_nothing_but_what_was_shown(change: str) -> None:
         case _:
             agreed = replace(agreed, binding=None)
     assert isinstance(made.prepare(agreed, principal, thread, ConsentSettings()), NeedsPerson)
-    assert made.recheck(thread)(agreed, principal, ConsentSettings()) is not None
+    assert isinstance(made.recheck(thread)(agreed, principal, ConsentSettings()), str)
 
 
 def test_a_role_lost_after_the_approval_stops_the_call() -> None:
     made = pipeline(policy=Policy(roles=RolePolicy(member=("charge",))))
     agreed = approved(made, call(), MEMBER)
-    assert made.recheck(THREAD)(agreed, MEMBER, ConsentSettings()) is None
-    assert made.recheck(THREAD)(agreed, replace(MEMBER, role=Role.GUEST), ConsentSettings()) is not None
+    assert made.recheck(THREAD)(agreed, MEMBER, ConsentSettings()) == ()
+    assert isinstance(made.recheck(THREAD)(agreed, replace(MEMBER, role=Role.GUEST), ConsentSettings()), str)
 
 
 def test_a_denied_answer_is_no_consent() -> None:
@@ -248,15 +248,15 @@ def test_a_tool_the_person_disabled_is_hidden_and_refused_at_the_last_moment_too
     prepared = made.prepare(look, OWNER, THREAD, disabled)
     assert isinstance(prepared, Refused)
     assert (prepared.result.status, prepared.result.text) == (ResultStatus.DENIED, "look is disabled.")
-    assert made.recheck(THREAD)(look, OWNER, ConsentSettings()) is None
+    assert made.recheck(THREAD)(look, OWNER, ConsentSettings()) == ()
     assert made.recheck(THREAD)(look, OWNER, disabled) == "look is disabled."
 
 
 def test_an_approved_call_does_not_run_after_its_tool_is_disabled() -> None:
     made = pipeline()
     agreed = approved(made, call())
-    assert made.recheck(THREAD)(agreed, OWNER, ConsentSettings()) is None
-    assert made.recheck(THREAD)(agreed, OWNER, settings(ToolSetting.DISABLED, "charge")) is not None
+    assert made.recheck(THREAD)(agreed, OWNER, ConsentSettings()) == ()
+    assert isinstance(made.recheck(THREAD)(agreed, OWNER, settings(ToolSetting.DISABLED, "charge")), str)
 
 
 def test_a_person_is_asked_each_time_or_never_as_they_wish() -> None:

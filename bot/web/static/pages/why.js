@@ -138,6 +138,7 @@ function eventView(event, me) {
       thread ? h("a", { href: link("chat", thread) }, "Open conversation") : null,
     ),
     ...(event.turn?.approvals ?? []).map((/** @type {any} */ one) => askedView(one, me)),
+    ...(event.turn?.grants ?? []).map((/** @type {any} */ one) => grantView(one, me)),
     ...event.resting.map((/** @type {string} */ routine) => h("p", { class: "event-models" }, `Routine ${routine}.`)),
     ...modelView(event.turn),
     h("p", { class: "event-key" }, h("code", {}, event.key)),
@@ -175,6 +176,13 @@ function askedView({ title, calls, outcome, by, at }, me) {
     timeView(at, inFull(at)),
     each.length ? h("ul", {}, ...each) : null,
   );
+}
+
+/** What ran without a question: shell ran without asking, under a grant: ls, everywhere. Given by you Nov 27, 2026, 8:15:12 PM.
+ * @param {any} one @param {Me} me */
+function grantView({ covers, by, at }, me) {
+  const who = by.id === me.user_id ? "you" : by.name;
+  return h("p", { class: "event-models" }, `${covers}. Given by ${who} `, timeView(at, inFull(at)));
 }
 
 /** @param {any} event */
