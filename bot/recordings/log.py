@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from bot.runtime import StartError, needed_to_start
+from core.ports import Acceptance
 from core.safety.leaks import SHORTEST_KNOWN, Leak, LeakDetector, replaced
 
 CONTAINED = "container"
@@ -135,7 +136,10 @@ class RecordingLog:
         self._now = now
         self._lock = threading.Lock()
         with needed_to_start(directory, "choose another directory to record in"):
-            self._fd, self._number = _opened(directory)
+            self._fd, records = _opened(directory)
+        self._number = max((record["n"] for record in records), default=0)
+        self.unsettled = _unsettled(records)
+        """Events of which no record says that they were accepted: each one's number, and its key."""
 
     def reserve(self) -> int:
         """Return the number for a record that is written later."""
@@ -169,8 +173,8 @@ class RecordingLog:
                 self._fd = -1
 
 
-def _opened(directory: Path) -> tuple[int, int]:
-    """Return the open file and the number of its last record. Its torn last line is cut off."""
+def _opened(directory: Path) -> tuple[int, list[Record]]:
+    """Return the open file and its records. Its torn last line is cut off."""
     file = directory / FILE_NAME
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not file.exists() and any(directory.iterdir()):
@@ -180,19 +184,39 @@ def _opened(directory: Path) -> tuple[int, int]:
     os.fchmod(fd, 0o600)
     content = file.read_bytes()
     os.ftruncate(fd, content.rfind(b"\n") + 1)
-    return fd, max((record["n"] for record in _records(content, file)), default=0)
+    return fd, list(_records(content, file))
+
+
+def _unsettled(records: Sequence[Record]) -> dict[int, str]:
+    came = {record["n"]: record["event"]["key"] for record in records if record["k"] == "in"}
+    settled = {came.get(record["event"]) for record in records if record["k"] == "accepted"}
+    newest = {key: number for number, key in came.items() if key not in settled}
+    return {number: key for key, number in newest.items()}
 
 
 def read_recording(directory: Path) -> list[Record]:
-    """Return the records in the order of their numbers. Raises StartError for anything else than a
-    recording."""
+    """Return the records in the order of their numbers, without events that were not accepted. Raises
+    StartError for anything else than a recording."""
     file = directory / FILE_NAME
     with needed_to_start(file, "name the directory of a recording"):
         content = file.read_bytes()
     records = sorted(_records(content, file), key=lambda record: record["n"])
     if not records or records[0].get("format") != FORMAT:
         raise StartError(f"{file} is not a recording of format {FORMAT}; record the conversation again")
-    return records
+    accepted = {record["event"]: record for record in records if record["k"] == "accepted"}
+    came = [
+        _accepted(record, accepted[record["n"]]) if record["k"] == "in" else record
+        for record in records
+        if record["k"] != "in" or record["n"] in accepted
+    ]
+    return sorted(came, key=lambda record: record["n"])
+
+
+def _accepted(came: Record, accepted: Record) -> Record:
+    """Return an event with its outcome. A decision that a killed hub did not follow is one for the next."""
+    whole = {**accepted, **came}
+    late = whole["killed"] and Acceptance(whole["outcome"]).answers
+    return {**whole, "n": accepted["n"]} if late else whole
 
 
 def _records(content: bytes, file: Path) -> Iterator[Record]:

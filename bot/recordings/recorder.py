@@ -12,8 +12,17 @@ from bot.config.schema import secret_values
 from bot.parts import Dependencies
 from bot.platforms import readable_files
 from bot.recordings.log import CONTAINED, FORMAT, Marks, RecordingLog
-from bot.recordings.routines import files_of, heard_store, nothing_to_read, routine_end, routine_to_json
+from bot.recordings.routines import (
+    Arrival,
+    arriving,
+    files_of,
+    heard_store,
+    nothing_to_read,
+    routine_end,
+    routine_to_json,
+)
 from bot.recordings.values import (
+    HeldClock,
     answer_to_json,
     error_to_json,
     event_to_json,
@@ -29,12 +38,13 @@ from core.errors import HubError, VaultError
 from core.events import Failed, Finished, RunEnded, RunKind, RunStarted, TurnEvent
 from core.ids import Ids
 from core.jobs.service import JobOutcomes
-from core.messages import InboundEvent
+from core.messages import InboundEvent, InboundMessage
 from core.model.base import Model, ModelAbilities, ModelReply, ModelRequest, ReplyDelta, ToolSpec, closing
 from core.ports import Acceptance, Inbox, OutboxRow, Posted, Seen
 from core.routines.run import ReadFile
 from core.safety.fencing import ResultLimits
 from core.safety.paths import PathGuard
+from core.store.accept import Accepted
 from core.store.codecs import message_to_json
 from core.store.container_port import ContainerEnd, EgressUse
 from core.store.port import People
@@ -47,33 +57,6 @@ from core.web import WebAnswer, WebRequest, secrets_in
 
 MCP_LISTS = "mcp"
 """The directory of what MCP servers listed, in the data directory."""
-
-
-class HeldClock:
-    """A clock that stands still while an event is accepted, so that its replay sees the same time."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._held: list[int] = []
-
-    def now(self) -> int:
-        return self._held[0] if self._held else self._clock.now()
-
-    def monotonic_s(self) -> float:
-        return self._clock.monotonic_s()
-
-    async def sleep(self, seconds: float) -> None:
-        await self._clock.sleep(seconds)
-
-    @contextlib.contextmanager
-    def held(self) -> Iterator[int]:
-        """Stand still in the block, and return the time."""
-        at = self.now()
-        self._held.append(at)
-        try:
-            yield at
-        finally:
-            self._held.remove(at)
 
 
 class Recorder:
@@ -126,6 +109,11 @@ class Recorder:
         self._data_dir = loaded.config.hub.data_dir
         self._log = RecordingLog(self._directory, self.clock.now)
         self.write("session", format=FORMAT, version=version())
+        for number, key in self._log.unsettled.items():  # the last hub was killed before it knew of a commit
+            stored = await dependencies.store.explanations.explain(key)
+            if stored is not None:
+                known = {"outcome": stored.outcome, "thread": stored.thread_id}
+                self.write("accepted", event=number, **known, killed=True)
         self._keep_lists()
         self._people = dependencies.store.people
         self._read = readable_files(PathGuard(loaded.config.workspace.dir, loaded.closed))
@@ -207,6 +195,17 @@ class Recorder:
         changes = None if end.changes is None else plain_value(end.changes)
         number = self._jobs.pop(job_id, 0)
         self.write("ended", job=number, path=path, result=end.end.result, changes=changes)
+
+    def arrived(self, arrival: Arrival) -> None:
+        """Record an event that is about to be committed: every secret in it is known, and none is stored."""
+        if arrival.withheld and isinstance(arrival.event, InboundMessage):
+            self._marks.learn([arrival.event.text])
+        self.write("in", number=arrival.number, **event_to_json(arrival.event), time=arrival.time)
+
+    def accepted(self, arrival: Arrival, accepted: Accepted) -> None:
+        """Record that an event was committed. One without this was not, or the hub was killed then."""
+        known = {"outcome": accepted.outcome, "thread": accepted.thread_id}
+        self.write("accepted", event=arrival.number, **known, killed=False)
 
     async def routine_changed(self, row: RoutineRow) -> None:
         """Record a routine that was made or changed."""
@@ -313,22 +312,17 @@ class RecordedIds:
 
 
 class RecordedInbox:
-    """An inbox whose events are recorded once they are accepted, under the number they came at."""
+    """An inbox whose events are recorded as the store commits them, under the number they came at."""
 
     def __init__(self, inbox: Inbox, recorder: Recorder) -> None:
         self._inbox = inbox
         self._recorder = recorder
 
     async def accept(self, event: InboundEvent) -> Acceptance:
-        recorder = self._recorder
-        number = recorder.reserve()
-        with recorder.clock.held() as time:
-            accepted = await self._inbox.accept(event)
-        if not accepted.duplicate:  # only now every secret in it is known
-            came = event_to_json(event)
-            known = {"outcome": accepted.outcome, "thread": accepted.thread_id, "time": time}
-            recorder.write("in", number=number, **came, **known)
-        return accepted
+        number = self._recorder.reserve()
+        with self._recorder.clock.held() as time:
+            arriving.set(Arrival(number, event, time))
+            return await self._inbox.accept(event)
 
     async def last_seen(self, channel: str) -> Sequence[Seen]:
         return await self._inbox.last_seen(channel)

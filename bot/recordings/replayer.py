@@ -19,10 +19,11 @@ from bot.parts import Dependencies
 from bot.recordings.log import VAULT, Record, read_recording
 from bot.recordings.recorder import MCP_LISTS
 from bot.recordings.routines import Ends, ReplayedHub, heard_store
-from bot.recordings.script import Script, for_ever
+from bot.recordings.script import Script
 from bot.recordings.values import (
     answer_from_json,
     error_from_json,
+    for_ever,
     job_end_from_json,
     plan_from_json,
     reply_from_json,

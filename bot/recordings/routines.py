@@ -1,9 +1,12 @@
-"""Routines in recordings: the records of them and their runs, and how a replay's hub gets both."""
+"""What recordings hear from the store: events as they are accepted, routines and their runs; and how a
+replay's hub gets routines and runs."""
 
 import contextlib
 import dataclasses
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -13,12 +16,15 @@ from bot.recordings.values import plain_value, read
 from bot.runtime import StartError
 from channels.webchat import WEB
 from core.ids import RandomIds
+from core.messages import ChoiceAnswer, InboundEvent, InboundMessage
 from core.routine import Lightweight
 from core.routines.definitions import definition_of
 from core.routines.heartbeat import HEARTBEAT_ID, LIST, LIST_LIMIT_BYTES
 from core.routines.run import READ_LIMIT_BYTES
-from core.store.port import Store
+from core.store.accept import Accepted, AcceptView, Admission, Admitted, Judge, Verdict
+from core.store.port import Inbound, Store
 from core.store.routine_rows import BudgetDay, NewRun, RoutineRow, RoutineText, RunEnd, StartedRun
+from core.users import Identity
 
 
 def routine_to_json(row: RoutineRow, owner: str) -> dict[str, Any]:
@@ -60,8 +66,59 @@ def nothing_to_read(path: str, limit_bytes: int) -> bytes:
 _Changing = Callable[..., Awaitable[RoutineRow | None]]
 
 
+@dataclass(slots=True)
+class Arrival:
+    """An event that is being accepted, as it came. `time`: when, in microseconds UTC. `withheld`: nothing of
+    its content is stored. `heard`: it was recorded."""
+
+    number: int
+    event: InboundEvent
+    time: int
+    withheld: bool = False
+    heard: bool = False
+
+    @property
+    def edits(self) -> bool:
+        """True if it changes an earlier message."""
+        return isinstance(self.event, InboundMessage) and self.event.edits is not None
+
+
+arriving: ContextVar[Arrival | None] = ContextVar("the event that a task lets the hub accept", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class HeardJudge:
+    """A judge whose decision tells of the event, in the transaction and thus before the commit."""
+
+    judge: Judge
+    heard: Callable[[bool], None]
+
+    @property
+    def gate_id(self) -> str | None:
+        return self.judge.gate_id
+
+    @property
+    def routine_ids(self) -> Sequence[str]:
+        return self.judge.routine_ids
+
+    def admit(self, event: InboundEvent, identity: Identity | None) -> Admission:
+        admission = self.judge.admit(event, identity)
+        if not isinstance(admission, Admitted):
+            self.heard(False)
+        return admission
+
+    def decide(self, event: InboundEvent, view: AcceptView) -> Verdict:
+        verdict = self.judge.decide(event, view)  # seals the secrets in it
+        self.heard(verdict.withheld)
+        return verdict
+
+
 class HearsRoutines(Protocol):
-    """Hears of routines and their runs as they are stored."""
+    """Hears of events, routines and their runs as they are stored."""
+
+    def arrived(self, arrival: Arrival) -> None: ...
+
+    def accepted(self, arrival: Arrival, accepted: Accepted) -> None: ...
 
     async def routine_changed(self, row: RoutineRow) -> None: ...
 
@@ -77,6 +134,12 @@ class Ends:
     """Hears of the ends of runs alone. `ended`: called with each."""
 
     ended: Callable[[StartedRun, RunEnd], None]
+
+    def arrived(self, arrival: Arrival) -> None:
+        pass
+
+    def accepted(self, arrival: Arrival, accepted: Accepted) -> None:
+        pass
 
     async def routine_changed(self, row: RoutineRow) -> None:
         pass
@@ -102,9 +165,30 @@ class _Facets:
         return getattr(self._inner, name)
 
 
+async def _accept_heard(
+    inbound: Inbound, hears: HearsRoutines, event: InboundEvent, judge: Judge, *, send_now: bool
+) -> Accepted:
+    arrival = arriving.get()
+    if arrival is None or arrival.heard:
+        return await inbound.accept_event(event, judge, send_now=send_now)
+
+    def heard(withheld: bool) -> None:
+        arrival.withheld = withheld
+        if not arrival.heard:
+            arrival.heard = True
+            hears.arrived(arrival)
+
+    if not isinstance(event, InboundMessage | ChoiceAnswer) or arrival.edits:
+        heard(False)  # nobody judges it
+    accepted = await inbound.accept_event(event, HeardJudge(judge, heard), send_now=send_now)
+    if not accepted.duplicate:
+        hears.accepted(arrival, accepted)
+    return accepted
+
+
 def heard_store(store: Store, hears: HearsRoutines) -> Store:
-    """Return a store that tells of routines and their runs."""
-    routines, runs = store.routines, store.runs
+    """Return a store that tells of events, routines and their runs."""
+    inbound, routines, runs = store.inbound, store.routines, store.runs
 
     def told(
         unit: Callable[..., Awaitable[RoutineRow | None]],
@@ -143,6 +227,7 @@ def heard_store(store: Store, hears: HearsRoutines) -> Store:
         "delete_routine": delete_routine,
     }
     facets = {
+        "inbound": _Facets(inbound, accept_event=partial(_accept_heard, inbound, hears)),
         "routines": _Facets(routines, **changing),
         "runs": _Facets(runs, begin_runs=begin_runs, finish_run=finish_run),
     }

@@ -1,17 +1,18 @@
 """Values of the hub as a recording holds them: JSON, read back through pydantic; a replay's time and ids."""
 
 import asyncio
+import contextlib
 import dataclasses
 import hashlib
 import json
 import math
 import time
 from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from enum import Enum
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from pydantic import TypeAdapter
 from yarl import URL
@@ -19,7 +20,7 @@ from yarl import URL
 from bot.recordings.log import Record
 from bot.runtime import StartError
 from core import errors
-from core.clock import SECOND_US
+from core.clock import SECOND_US, Clock
 from core.errors import HubError, ModelFault, ModelMisconfigured, ModelUnavailable, ToolError
 from core.events import RunKind
 from core.ids import Ids, RandomIds
@@ -238,11 +239,44 @@ def other_call(came: str, expected: Record | None) -> str:
     return f"record {expected['n']}: another call: expected {known}, came {came}"
 
 
-# The time and ids of a replay.
+# The time and ids of a recording and of its replay.
 
 run_kind: ContextVar[str] = ContextVar("kind of the run that a task works for, empty outside", default="")
 FOLLOWED = frozenset({RunKind.CHAT, RunKind.ROUTINE, RunKind.JOB})
 """The runs that a replay repeats. What a subtask did is the outcome of its call."""
+
+
+async def for_ever() -> NoReturn:
+    """Wait until cancelled: the hub is stopped then."""
+    while True:
+        await asyncio.Event().wait()
+
+
+class HeldClock:
+    """A clock that stands still while an event is accepted, so that its replay sees the same time."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._held: list[int] = []
+
+    def now(self) -> int:
+        return self._held[0] if self._held else self._clock.now()
+
+    def monotonic_s(self) -> float:
+        return self._clock.monotonic_s()
+
+    async def sleep(self, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[int]:
+        """Stand still in the block, and return the time."""
+        at = self.now()
+        self._held.append(at)
+        try:
+            yield at
+        finally:
+            self._held.remove(at)
 
 
 class ReplayClock:

@@ -18,6 +18,7 @@ from bot.app import Seams, serve
 from bot.cli.serve import quicker_loop, run_to_the_end
 from bot.config.load import load
 from bot.ops.logs import configure
+from bot.recordings.recorder import recording
 from channels.telegram.addresses import Timeouts
 from core.clock import Clock, SystemClock
 from core.model.base import Model, ModelAbilities, ModelReply, ModelRequest, ReplyDelta
@@ -45,7 +46,8 @@ class Orders:
     """The arguments of a hub process. At `freeze_at` whoever commits waits for ever, and nothing else; at
     `stop_at` the whole process is suspended.
 
-    `lease_s`: it is one of several on its database, with leases that last so long.
+    `lease_s`: it is one of several on its database, with leases that last so long. `record`: the directory of
+    its recording.
     """
 
     config: Path
@@ -55,10 +57,11 @@ class Orders:
     freeze_at: AtCommit | None = None
     stop_at: AtCommit | None = None
     lease_s: float | None = None
+    record: Path | None = None
 
     def to_json(self) -> dict[str, str | None]:
         """As `run_ordered` takes it."""
-        names = ("config", "trace", "log", "die_at", "freeze_at", "stop_at", "lease_s")
+        names = ("config", "trace", "log", "die_at", "freeze_at", "stop_at", "lease_s", "record")
         given = {name: getattr(self, name) for name in names}
         return {name: None if one is None else str(one) for name, one in given.items()}
 
@@ -173,7 +176,8 @@ def run_ordered(asked: dict[str, str | None]) -> None:
     config, trace, log = (Path(asked[name] or "") for name in ("config", "trace", "log"))
     die_at, freeze_at, stop_at = (_point(asked[name]) for name in ("die_at", "freeze_at", "stop_at"))
     lease_s = None if asked["lease_s"] is None else float(asked["lease_s"])
-    run(Orders(config, trace, log, die_at, freeze_at, stop_at, lease_s))
+    record = Path(asked["record"]) if asked["record"] else None
+    run(Orders(config, trace, log, die_at, freeze_at, stop_at, lease_s, record))
 
 
 def _point(text: str | None) -> AtCommit | None:
@@ -193,4 +197,5 @@ def run(orders: Orders) -> None:
             alone=orders.lease_s is None,
             lease_s=orders.lease_s or LEASE_S,
         )
-        run_to_the_end(serve(loaded, seams), quicker_loop())
+        with recording(orders.record, seams) as seams:
+            run_to_the_end(serve(loaded, seams), quicker_loop())

@@ -85,6 +85,7 @@ class AnyMortalHub(Surrounded):
         stop_at: AtCommit | None = None,
         lease_s: float | None = None,
         config: str = "hubbub.toml",
+        record: Path | None = None,
     ) -> Forked:
         """Start a hub on the data that is there; it may not serve yet."""
         lay_database(self.directory / "data" / "hub.db")
@@ -98,6 +99,7 @@ class AnyMortalHub(Surrounded):
             freeze_at,
             stop_at,
             lease_s,
+            record,
         )
         self.hub = await fork_into(None, hub=orders.to_json())
         return self.hub

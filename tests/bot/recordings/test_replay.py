@@ -10,12 +10,14 @@ import sqlite3
 import ssl
 import stat
 import sys
+import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+import aiohttp
 import pytest
 import pytest_asyncio
 
@@ -27,7 +29,7 @@ from bot.recordings.recorder import recording
 from bot.recordings.replayer import ReplayWeb, replay
 from bot.recordings.script import Script
 from bot.runtime import StartError
-from core.clock import SystemClock
+from core.clock import SECOND_US, SystemClock
 from core.errors import SignInFailed, ToolDenied
 from core.safety.fencing import ResultLimits, unfence
 from core.safety.network import Exemption, NetworkGuard, SystemLookup
@@ -37,21 +39,24 @@ from core.tools.mcp.connection import ServerFailed
 from core.tools.oauth import OAuthClient
 from core.web import Challenge, WebAnswer, WebRequest
 from tests.bot.cli.in_process import command
-from tests.bot.web.api_client import client
+from tests.bot.web.api_client import Client, client
 from tests.core.tools.support import Call
 from tests.core.tools.website import Website
 from tests.crash.mortal import open_mortal_hub
+from tests.crash.points import AtCommit
 from tests.harness.process import hubbub
 from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Card, Hub, open_hub
 from tests.scenarios.test_mcp import becomes, section
 from tests.simulators.mcp.web import open_web_server
 from tests.simulators.model import Hold, HttpError
 from tests.simulators.model.replies import ToolCall, text, tools
+from tests.webhook_senders import SECRET, Sender
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 VAULT_SECRET, SHORT_SECRET = "violet-harbour-17-kites", "zk7q4"
 TYPED_SECRET = "sk-proj-abcdEFGH0123456789abcdEFGH"
+LATE_SECRET = "amber-lantern-44-geese"
 ROUTINE = {
     **{"name": "watch", "kind": "event", "pattern": "deploy", "cooldown_s": 0},
     **{"prompt": "Look after it", "tools": ["shell"]},
@@ -147,6 +152,10 @@ async def _converse(hub: Hub, site: Website) -> None:
     await hub.telegram.wait_text(OWNER, "Work on it” completed")
     await _says(hub, "thank you", "thank you")
     await _says(hub, f"my key is {TYPED_SECRET}", "You said: my key is")
+    hub.telegram.user_sends_text(OWNER, 'please call: tool_auth {"name": "gate", "purpose": "to open it"}')
+    await hub.telegram.wait_text(OWNER, "Please send me the credential “gate”")
+    await _says(hub, "/stop", "I am no longer waiting for the credential")
+    await _says(hub, LATE_SECRET, "am no longer waiting for it")
     await _says(hub, f"please call: routine_create {json.dumps(ROUTINE)}", "Done:", press=0)
     hub.model.rule("Look after it", tools(ToolCall("shell", {"command": "touch fired.txt"})))
     hub.model.rule("Look after it", text("Looked."), on="tool")
@@ -252,12 +261,71 @@ ROUTINES = [
         "trigger": {"type": "event", "pattern": "fire", "on_match": "consume"},
         "action": {"type": "reminder", "text": "There is a fire"},
     },
+    {
+        **{"name": "clock", "trigger": {"type": "cron", "schedule": "every 50 m"}},
+        **{"action": {"type": "lightweight", "prompt": "Which hour"}, "guardrails": {"cooldown_s": 0}},
+    },
+    {
+        "name": "push",
+        "trigger": {"type": "webhook", "path": "push", "secret_name": "hook", "signature": "github"},
+        "action": {"type": "lightweight", "prompt": "Say what was pushed"},
+    },
+    {
+        "name": "done",
+        "trigger": {"type": "system_event", "source": "ci", "event_type": "done"},
+        "action": {"type": "lightweight", "prompt": "Say what is done"},
+    },
 ]
+BEATS = '[heartbeat]\nenabled = true\nevery_s = 3600\nactive_hours = ""\n'
+BODY = b'{"ref": "refs/heads/main"}'
+FIRED = {
+    **{"context": "Wet.", "job": "Seven.", "alarm": "There is a fire", "clock": "Noon.", "push": "Main."},
+    **{"done": "All.", "heartbeat": "Call Ada."},
+}
+"""What each tells. Its run begins by a person, a message, a slot, a delivery, an event, or a beat."""
+
+
+async def _fire(hub: Hub, api: Client) -> None:
+    """Fire each, and wait for what it tells."""
+    for name in ("context", "job"):
+        await api.ask("POST", f"/api/routines/{name}/fire", {})
+    await hub.telegram.wait_text(OWNER, FIRED["context"])
+    await hub.telegram.wait_text(OWNER, FIRED["job"])
+    await _says(hub, "there is a fire", FIRED["alarm"])
+    headers = {"Content-Type": "application/json", **Sender(time.time()).github(BODY, "d-1")}
+    async with (
+        aiohttp.ClientSession() as http,
+        http.post(f"{hub.app.url}/api/webhooks/push", data=BODY, headers=headers) as answer,
+    ):
+        assert answer.status == 202
+    await hub.telegram.wait_text(OWNER, FIRED["push"])
+    await api.ask("POST", "/api/events/emit", {"source": "ci", "event_type": "done", "payload": {"n": 1}})
+    await hub.telegram.wait_text(OWNER, FIRED["done"])
+    await _beat(hub)
+
+
+async def _beat(hub: Hub) -> None:
+    """Let the time pass to the next heartbeat, with one slot before it."""
+    before = len(hub.says(OWNER))
+    beats = await hub.store.routines.routine("heartbeat")
+    assert beats is not None
+    hub.clock.pass_by(((beats.text.next_slot_at or 0) - hub.clock.now()) / SECOND_US)
+    await hub.telegram.wait_for(
+        lambda: all(FIRED[name] in "".join(hub.says(OWNER)[before:]) for name in ("clock", "heartbeat")),
+        LIMIT_S,
+    )
 
 
 async def test_runs_of_routines_are_replayed_without_their_effects(tmp_path: Path) -> None:
     (tmp_path / "hub").mkdir()
-    async with Website() as site, open_hub(tmp_path / "hub", start=False) as hub:
+    async with Website() as site, open_hub(tmp_path / "hub", extra=BEATS, start=False) as hub:
+        await asyncio.to_thread(keep_secret, hub, "hook", SECRET)
+        (hub.workspace / "HEARTBEAT.md").write_text("- call Ada\n")
+        for asked, told in {
+            **{"Which hour": FIRED["clock"], "call Ada": FIRED["heartbeat"]},
+            **{"what was pushed": FIRED["push"], "what is done": FIRED["done"]},
+        }.items():
+            hub.model.rule(asked, told)
         (hub.workspace / "notes.txt").write_text("It rained.")
         hub.model.rule("Sum it up", tools(ToolCall("shell", {"command": "touch summed"})))
         hub.model.rule("Sum it up", text("Wet."), on="tool")
@@ -271,16 +339,23 @@ async def test_runs_of_routines_are_replayed_without_their_effects(tmp_path: Pat
                 for routine in ROUTINES:
                     status, page = await api.ask("POST", "/api/routines", routine)
                     assert status < 300, page
-                for name in ("context", "job"):
-                    await api.ask("POST", f"/api/routines/{name}/fire", {})
-                for told in ("Wet.", "Seven."):
-                    await hub.telegram.wait_text(OWNER, told)
-            await _says(hub, "there is a fire", "There is a fire")
+                await _fire(hub, api)
             await _says(hub, "all quiet")
+            await hub.settled_sends()
+            await hub.stop()
+        with recording(tmp_path / "rec", Seams(clock=hub.clock)) as seams:
+            await hub.serve(seams)
+            await hub.telegram.wait_polling(TOKEN, LIMIT_S)
+            await _beat(hub)
+            await _says(hub, "all quiet again")
+            await hub.settled_sends()
             await hub.stop()
         place = Place(hub, site, tmp_path / "rec", [], 0)
-        assert [record["state"] for record in place.records("ran")] == ["attention"] * 3
-        for file in ("summed", "counted", "notes.txt"):
+        names = sorted([*FIRED, "clock", "heartbeat"])
+        assert sorted(record["name"] for record in place.records("ran")) == names
+        assert {record["state"] for record in place.records("ran")} == {"attention"}
+        assert SECRET not in place.text
+        for file in ("summed", "counted", "notes.txt", "HEARTBEAT.md"):
             (hub.workspace / file).unlink()
         asked, before = len(hub.model.log), everything(hub.directory)
         script = await replayed(place, tmp_path / "own")
@@ -352,6 +427,51 @@ async def test_restarts_in_the_middle_of_turns_are_replayed(tmp_path: Path) -> N
         assert rows(tmp_path / "own", said) == rows(town.directory, said)
 
 
+async def test_what_the_store_accepted_in_the_instant_of_a_kill_is_replayed(tmp_path: Path) -> None:
+    (tmp_path / "town").mkdir()
+    own, recorded = tmp_path / "rec", tmp_path / "rec" / FILE_NAME
+    async with open_mortal_hub(tmp_path / "town") as town, Website() as site:
+
+        async def killed_after(number: int) -> None:
+            """Start a hub that dies once it committed its so manieth event, before it hears of that."""
+            await town.start(AtCommit("accept_event", number, "after"), record=own)
+
+        async def says(words: str) -> None:
+            town.owner_says(words)
+            await town.telegram.wait_text(OWNER, f"You said: {words}")
+
+        await killed_after(2)
+        await says("hello")
+        town.owner_says("killed here")
+        assert await town.exit_code() == -signal.SIGKILL
+        lines = recorded.read_text().splitlines()
+        (newest,) = [line for line in lines[-1:] if "killed here" in line]
+        fields = json.loads(newest)
+        never = {
+            **fields,
+            "n": fields["n"] + 1,
+            "event": {**fields["event"], "key": "never", "text": "never"},
+        }
+        with recorded.open("a") as file:
+            file.write(f"{json.dumps(never)}\n")  # killed before the commit
+        await killed_after(3)  # the first is delivered again
+        await town.telegram.wait_text(OWNER, "You said: killed here")
+        town.owner_says("please run: touch once")
+        await town.answer_cards_until([OWNER], lambda: bool(town.pressed))
+        assert await town.exit_code() == -signal.SIGKILL
+        await town.start(record=own)
+        await town.telegram.wait_text(OWNER, "Done:")
+        await says("thank you")
+        await town.stop()
+        place = Place(cast("Hub", town), site, own, [], 0)
+        assert [record["killed"] for record in place.records("accepted")].count(True) == 2
+        loaded = load(town.directory / "hubbub.toml", environ={}, secrets=False)
+        script = await replayed(place, tmp_path / "own", loaded)
+        assert script.difference is None
+        said = "SELECT kind, text FROM entries ORDER BY seq"
+        assert rows(tmp_path / "own", said) == rows(town.directory, said)
+
+
 def rows(directory: Path, sql: str) -> list[tuple[Any, ...]]:
     with contextlib.closing(sqlite3.connect(directory / "data" / "hub.db")) as database:
         return database.execute(sql).fetchall()
@@ -407,7 +527,7 @@ async def test_a_replay_asks_and_answers_the_same_and_touches_nothing(place: Pla
     with_hook.unlink()
     script = await replayed(place, tmp_path, loaded)
     assert script.difference is None
-    assert len(script.inputs) == 30, "what was delivered twice was said once"
+    assert len(script.inputs) == 33, "what was delivered twice was said once"
     assert everything(place.hub.directory) == before
     assert (len(place.site.seen), posts) == (1, 1)
     assert (place.hub.says(OWNER), len(place.hub.model.log)) == (place.said, place.asked)
@@ -487,7 +607,7 @@ async def test_servers_of_tools_are_reached_by_the_interceptor_alone() -> None:
 
 
 async def test_nothing_secret_is_recorded(place: Place) -> None:
-    for secret in (VAULT_SECRET, SHORT_SECRET, TYPED_SECRET, TOKEN, "model-key"):
+    for secret in (VAULT_SECRET, SHORT_SECRET, TYPED_SECRET, LATE_SECRET, TOKEN, "model-key"):
         assert secret not in place.text, secret
     read = [record["text"] for record in place.records("outcome") if "read_file" in record["text"]]
     words = [word for text in read for word in text.split() if word.startswith(MARK)]
@@ -509,7 +629,7 @@ def without_asking(config: str) -> str:
     return f'{config}\n[approvals]\npreset = "auto"\ndangerous_tools = []\n'
 
 
-REQUEST = "record 4: the request to the model main differs in "
+REQUEST = "record 5: the request to the model main differs in "
 
 
 @pytest.mark.parametrize(
@@ -594,7 +714,7 @@ async def test_one_command_tells_whether_all_is_as_recorded(place: Place) -> Non
     same = await hubbub(directory, *words, "hubbub.toml")
     assert (same.code, same.out, same.err.count("difference")) == (
         0,
-        f"{place.recording}: as recorded (30 messages and presses)\n",
+        f"{place.recording}: as recorded (33 messages and presses)\n",
         0,
     )
     (directory / "changed.toml").write_text(verbose((directory / "hubbub.toml").read_text()))
