@@ -197,9 +197,8 @@ class ContainerJobManager:
         zone = await self._timezones.of(job.owner_id)
         left = left_of(started, models.models.meter)
         session = JobSession(self._services, started, run, models, left, zone, self._settings.egress)
-        egress = (
-            EgressBroker(job.id, self._egress, self._outcomes.reached) if self._egress is not None else None
-        )
+        terms = self._egress
+        egress = None if terms is None else EgressBroker(job.id, terms, self._outcomes.reached)
         left_s = max(0.0, job.budget.timeout_s - started.spent_us / SECOND_US)
         failed = JobState.FAILED
         try:
@@ -207,12 +206,9 @@ class ContainerJobManager:
             await session.recall()
             async with serving(session, work.sockets, work.owner, egress):
                 try:
-                    async with (
-                        asyncio.timeout(left_s) as limit,
-                        work.record.kept(),
-                        self._paused.with_tools(job.id, limit),
-                    ):
-                        await self._watched(work)
+                    async with asyncio.timeout(left_s) as limit, work.record.kept():
+                        async with self._paused.with_tools(job.id, limit):
+                            await self._watched(work)
                 finally:
                     session.close()
             await self._removed(job.id)
