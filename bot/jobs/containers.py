@@ -204,11 +204,10 @@ class ContainerJobManager:
         try:
             work = self._work_of(started, session, egress)
             await session.recall()
-            async with serving(session, work.sockets, work.owner, egress):
+            async with serving(session, work.sockets, work.owner, egress), work.record.kept():
                 try:
-                    async with asyncio.timeout(left_s) as limit, work.record.kept():
-                        async with self._paused.with_tools(job.id, limit):
-                            await self._watched(work)
+                    async with asyncio.timeout(left_s) as limit, self._paused.with_tools(job.id, limit):
+                        await self._watched(work)
                 finally:
                     session.close()
             await self._removed(job.id)
