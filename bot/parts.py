@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from bot.config.keys import VaultKeyRing, hub_key
 from bot.config.load import Loaded
+from bot.config.place import DATABASE_NAME
 from bot.config.schema import Config, secret_values
-from bot.config.types import DATABASE_NAME
 from bot.live import Live
 from bot.models.builder import ModelOpener, first_call
 from bot.ops.metrics import Metrics

@@ -5,15 +5,20 @@ import errno
 import importlib
 import signal
 import socket
-import ssl
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import metadata
 from types import ModuleType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from core.errors import HubError, StoreError
+from core.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    import ssl
+    from importlib import metadata
+else:
+    metadata = LazyModule("importlib.metadata")
 
 CHANNELS_PATH = "/channels"
 """Below it the endpoints that platforms call are mounted, by the channel's name."""
@@ -30,7 +35,7 @@ class Certificates:
     def __init__(self) -> None:
         self._context: ssl.SSLContext | None = None
 
-    def for_url(self, url: str) -> ssl.SSLContext | None:
+    def for_url(self, url: str) -> "ssl.SSLContext | None":
         """Return the TLS context for that address; None for plain HTTP."""
         if url.lower().startswith("http:"):
             return None
@@ -39,7 +44,7 @@ class Certificates:
         return self._context
 
 
-def authorities() -> ssl.SSLContext:
+def authorities() -> "ssl.SSLContext":
     """Return a new context that trusts the usual authorities; loading them takes a while."""
     with left_out(HTTPX_COMMAND_LINE):
         from core.model.http import tls_context

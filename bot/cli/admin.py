@@ -13,7 +13,6 @@ import typer
 from bot.cli.api import HubApi, with_api
 from bot.cli.exit_codes import USAGE, CommandFailed
 from bot.cli.output import print_json, print_table, printable, when, whole
-from bot.config.load import load
 from bot.operator.usage_views import FailingToolView
 from bot.runtime import AdminError
 from bot.views import (
@@ -30,10 +29,11 @@ from core.lazy_module import LazyModule
 
 if TYPE_CHECKING:
     from bot.cli import show
+    from bot.config import load
     from bot.web import extensions
     from core.people import pairing
 else:
-    show = LazyModule("bot.cli.show")
+    load, show = LazyModule("bot.config.load"), LazyModule("bot.cli.show")
     extensions = LazyModule("bot.web.extensions")  # with all of the API: twice what a list costs
     pairing = LazyModule("core.people.pairing")
 
@@ -209,7 +209,7 @@ def permission_of(path: Path | None, tool: str, said: str, user_id: str | None) 
     except ValueError as error:
         known = ", ".join([*ToolSetting, AS_CONFIGURED])
         raise CommandFailed(f"{printable(said)} is not a setting; use one of {known}", USAGE) from error
-    person = user_id or load(path, secrets=False).config.hub.owner
+    person = user_id or load.load(path, secrets=False).config.hub.owner
     return {"user_id": person, "tool": tool, "setting": setting}
 
 

@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
-from pydantic import TypeAdapter, ValidationError
 
 from bot.cli.exit_codes import CommandFailed
 from bot.cli.output import print_json, printable
-from bot.cli.parameters import existing_database
-from bot.config.load import load
+from bot.cli.parameters import data_dir_of, database_of
 from bot.ops.api_access import ApiAccess, read_access
 from bot.runtime import HTTPX_COMMAND_LINE, AdminError, left_out, needed_to_start
 from bot.views import DecisionView
@@ -24,11 +22,15 @@ from core.store.lease import DataDirectoryLock
 
 if TYPE_CHECKING:
     import httpx
+    import pydantic
     from starlette.types import ASGIApp
 
     from bot.cli import offline
+    from bot.config import load
 else:
-    offline = LazyModule("bot.cli.offline")
+    # The running hub has judged the configuration; only a hub's stand-in in this process reads all of it.
+    load, offline = LazyModule("bot.config.load"), LazyModule("bot.cli.offline")
+    pydantic = LazyModule("pydantic")
 
 ANSWER_LIMIT_S = 15.0
 SETTLED_WITHIN_S = 30.0
@@ -86,8 +88,8 @@ class HubApi:
         if response.is_error:
             raise _refusal(page)
         try:
-            return TypeAdapter(answer).validate_python(page)
-        except ValidationError as error:
+            return pydantic.TypeAdapter(answer).validate_python(page)
+        except pydantic.ValidationError as error:
             raise AdminError("unavailable", OTHER_VERSION) from error
 
 
@@ -141,21 +143,20 @@ def with_api(path: Path | None, action: Callable[[HubApi], Awaitable[T]], *, new
     """Return the result of an operator's action: in this process where no hub runs, else through the running
     one. `new_database`: also before the first start of a hub.
 
-    Raises CommandFailed with the reason if it is refused."""
-    loaded = load(path, secrets=False)
-    if not new_database:
-        existing_database(loaded.database)
-    data_dir = loaded.config.hub.data_dir
+    Raises CommandFailed with the reason if it is refused, ConfigError if no hub runs and the configuration
+    can't be used."""
+    data_dir = data_dir_of(path) if new_database else database_of(path).parent
     lock = DataDirectoryLock(data_dir)
     access = lock_or_hub(data_dir, lock)
     if access is not None:
         return running(access, action)
-
-    async def here() -> T:
-        async with offline.resting_api(loaded) as app, api_of(app) as api:
-            return await action(api)
-
     try:
+        loaded = load.load(path, secrets=False)
+
+        async def here() -> T:
+            async with offline.resting_api(loaded) as app, api_of(app) as api:
+                return await action(api)
+
         return _settled(here())
     finally:
         lock.release()

@@ -53,11 +53,10 @@ from core.store.lease import is_held
 if TYPE_CHECKING:
     from bot import app as hub_program
     from bot.ops import logs
-    from bot.terminal import history, terminal
+    from bot.terminal import terminal
 else:
     hub_program = LazyModule("bot.app")  # half of the start, and a running hub needs none of it here
     logs = LazyModule("bot.ops.logs")
-    history = LazyModule("bot.terminal.history")
     terminal = LazyModule("bot.terminal.terminal")
 
 logger = logging.getLogger(__name__)
@@ -152,7 +151,7 @@ async def _at_terminal(held: "Conversation", loaded: Loaded) -> bool:
     colours = _colours(loaded.environment)
     where = models_in_words(loaded) if held.own_hub else "the running hub"
     await terminal.ChatTerminal(
-        held.talk, history.kept_history(loaded.config.hub.data_dir), where, colours=colours
+        held.talk, terminal.kept_history(loaded.config.hub.data_dir), where, colours=colours
     ).run()
     return True
 

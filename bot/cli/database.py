@@ -11,8 +11,8 @@ import typer
 
 from bot.cli.exit_codes import USAGE, CommandFailed
 from bot.cli.output import print_json, printable
-from bot.cli.parameters import existing_database
-from bot.config.load import database_of, load
+from bot.cli.parameters import database_of, existing_database
+from bot.config.load import load
 from bot.runtime import needed_to_start
 from core.audit.linker import HEADS_NAME, START, HeadFile
 from core.clock import SystemClock
@@ -30,7 +30,7 @@ PAUSED = (
 
 def check(path: Path | None, *, as_json: bool) -> None:
     """Check the database, also while a hub runs."""
-    database = existing_database(database_of(path))
+    database = database_of(path)
     found = maintenance.check(database)
     current = current_schema().version
     if as_json:
@@ -50,7 +50,7 @@ def check(path: Path | None, *, as_json: bool) -> None:
 
 def backup(path: Path | None, target: Path, *, as_json: bool) -> None:
     """Copy the database to a new file, also while a hub runs."""
-    database = existing_database(database_of(path))
+    database = database_of(path)
     copy = target / f"hub-{_now()}.db" if target.is_dir() else target
     try:
         with _progress("Copying") as progress:

@@ -20,10 +20,10 @@ from bot.cli.exit_codes import FAILED, USAGE, CommandFailed
 from bot.cli.output import printable
 from bot.cli.serve import own_name
 from bot.cli.setup_trials import account_that_sends, judged, require_valid, shown, tried
-from bot.config.document import with_file, written
 from bot.config.edits import EditRefused, edited, read_text, replace_text
 from bot.config.keys import write_for_its_user
-from bot.config.load import environment_file, load, process_environment
+from bot.config.load import load
+from bot.config.place import FILE_NAME, environment_file, process_environment, with_file, written
 from bot.config.setup_catalog import (
     DEMO,
     PLATFORMS,
@@ -38,7 +38,6 @@ from bot.config.setup_catalog import (
     service_unit,
     variables,
 )
-from bot.config.types import FILE_NAME
 from bot.ops.api_access import read_access
 from bot.ops.probes import local_models
 from bot.runtime import PACKAGE, ConfigError

@@ -22,6 +22,7 @@ from pydantic import BaseModel, SecretStr
 from bot.cli.api import HubApi, api_at, running, with_api
 from bot.cli.exit_codes import FAILED, USAGE, CommandFailed
 from bot.cli.output import print_json, print_table, printable, printable_lines, when, whole
+from bot.cli.parameters import data_dir_of
 from bot.cli.serve import models_in_words
 from bot.cli.show import row_id
 from bot.config.load import Loaded, load
@@ -120,7 +121,7 @@ def check(path: Path | None, *, as_json: bool) -> None:
 
 def reload(path: Path | None, *, as_json: bool) -> None:
     """Have the running hub read the configuration again."""
-    access = api_access.read_access(load(path, secrets=False).config.hub.data_dir)
+    access = api_access.read_access(data_dir_of(path))
     if access is None:
         raise CommandFailed("no hub is running here; the next start reads the file: hubbub run")
     done = running(access, lambda api: api.post("/config/reload", ReloadView))
@@ -159,7 +160,7 @@ def _shown(value: object, redact: Redactor) -> object:
 
 def show_status(path: Path | None, *, as_json: bool) -> None:
     """Print what runs and when the hub's timers are due. Raises CommandFailed where no hub runs."""
-    data_dir = load(path, secrets=False).config.hub.data_dir
+    data_dir = data_dir_of(path)
     if not is_held(data_dir):
         raise CommandFailed(f"No hub is running on {data_dir}. Start one with `hubbub run`.")
     access = read_access(data_dir)
@@ -210,7 +211,7 @@ def _at(at: int | None) -> str:
 
 def login(path: Path | None, *, as_json: bool) -> None:
     """Print a link that the running hub made for this."""
-    access = read_access(load(path, secrets=False).config.hub.data_dir)
+    access = read_access(data_dir_of(path))
     if access is None:
         raise CommandFailed("no hub is running here; start one with: hubbub run (it also prints a link)")
     url = running(access, lambda api: api.post("/login-links", dict[str, str]))["url"]
@@ -233,7 +234,7 @@ def show(
     path: Path | None, level: str, since: str | None, limit: int, *, follow: bool, as_json: bool
 ) -> None:
     """Print the newest records of at least that level, oldest first; with `follow`, until interrupted."""
-    data_dir = load(path, secrets=False).config.hub.data_dir
+    data_dir = data_dir_of(path)
     wanted = WantedRecords(_level(level), "" if since is None else _moment(since))
     if not log_files(data_dir) and not follow:
         raise CommandFailed(f"There is no log in {data_dir} yet; start the hub first.")

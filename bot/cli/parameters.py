@@ -10,8 +10,10 @@ from core.lazy_module import LazyModule
 
 if TYPE_CHECKING:
     from bot.cli import exit_codes
+    from bot.config import load, place
 else:
     exit_codes = LazyModule("bot.cli.exit_codes")
+    load, place = LazyModule("bot.config.load"), LazyModule("bot.config.place")
 
 ConfigOption = Annotated[
     Path | None,
@@ -37,6 +39,17 @@ UserOption = Annotated[
 def finish(command: Callable[[], None]) -> NoReturn:
     """Run a command, and end the process with its exit code."""
     raise typer.Exit(exit_codes.ended(command))
+
+
+def data_dir_of(path: Path | None) -> Path:
+    """Return the hub's data directory, by no more of the configuration than it takes. Raises ConfigError."""
+    found = place.data_dir_in(path)
+    return load.load(path, secrets=False).config.hub.data_dir if found is None else found
+
+
+def database_of(path: Path | None) -> Path:
+    """Return the path of the database. Raises ConfigError, or CommandFailed if there is none."""
+    return existing_database(data_dir_of(path) / place.DATABASE_NAME)
 
 
 def existing_database(database: Path) -> Path:

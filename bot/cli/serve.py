@@ -18,8 +18,8 @@ from typing import Any
 from bot.cli.exit_codes import FAILED, OK, USAGE, complain
 from bot.config.keys import write_for_its_user
 from bot.config.load import Loaded, load
+from bot.config.place import FILE_NAME
 from bot.config.schema import secret_values
-from bot.config.types import FILE_NAME
 from bot.runtime import PACKAGE, ConfigError, StartError
 
 logger = logging.getLogger(__name__)

@@ -17,10 +17,10 @@ import typer
 
 from bot.cli.output import printable
 from bot.config.load import load
+from bot.config.place import FILE_NAME
 from bot.config.schema import Config
 from bot.config.sections import TelegramChannel
 from bot.config.setup_catalog import Answers, configuration, variables
-from bot.config.types import FILE_NAME
 from bot.models.builder import open_models
 from bot.ops.model_trial import try_each, try_text
 from bot.ops.probes import Finding, Health, broken, channel_findings, fine, without_secrets

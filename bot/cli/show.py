@@ -13,8 +13,7 @@ import typer
 
 from bot.cli.exit_codes import CommandFailed
 from bot.cli.output import print_json, print_table, printable, printable_lines, when, whole
-from bot.cli.parameters import existing_database
-from bot.config.load import database_of
+from bot.cli.parameters import database_of
 from bot.views import (
     ApprovalView,
     ConversationView,
@@ -48,7 +47,7 @@ T = TypeVar("T")
 def asked(path: Path | None, question: Callable[["SqlViews"], Awaitable[T]]) -> T:
     """Return the store's answer to a question. Raises ConfigError, or CommandFailed without a
     database."""
-    database = existing_database(database_of(path))
+    database = database_of(path)
 
     async def ask() -> T:
         async with open_listings(database) as reader:
@@ -305,7 +304,7 @@ async def _told(reader: "SqlViews", key: str | None, limit: int) -> Told:
 
 
 def _recorded(path: Path | None, events: Sequence[Explanation]) -> Sequence[AuditRow]:
-    with audit_in(existing_database(database_of(path))) as snapshot:
+    with audit_in(database_of(path)) as snapshot:
         turns = dict.fromkeys(event.turn_id for event in events if event.turn_id is not None)
         return [row for turn_id in turns for row in snapshot.of_turn(turn_id)]
 

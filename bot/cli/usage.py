@@ -11,7 +11,6 @@ import typer
 from bot.cli.api import lock_or_hub, running, with_api
 from bot.cli.exit_codes import CommandFailed
 from bot.cli.output import print_json, print_table, printable, whole
-from bot.config.load import load
 from bot.operator.usage_views import UsageListing, UsageView
 from core.lazy_module import LazyModule
 from core.store.lease import DataDirectoryLock
@@ -19,7 +18,7 @@ from core.usage import MICRO_USD
 
 if TYPE_CHECKING:
     from bot import parts, runtime
-    from bot.config import keys, schema
+    from bot.config import keys, load, schema
     from bot.config.load import Loaded
     from bot.models import builder
     from bot.ops import logs, model_trial
@@ -31,6 +30,7 @@ else:
     # For trials only: a listing needs none of these.
     parts, runtime = LazyModule("bot.parts"), LazyModule("bot.runtime")
     keys, schema = LazyModule("bot.config.keys"), LazyModule("bot.config.schema")
+    load = LazyModule("bot.config.load")
     builder = LazyModule("bot.models.builder")
     logs, model_trial = LazyModule("bot.ops.logs"), LazyModule("bot.ops.model_trial")
     clock, ids = LazyModule("core.clock"), LazyModule("core.ids")
@@ -86,7 +86,7 @@ def _usd(micro_usd: int) -> str:
 
 def try_models(path: Path | None, *, as_json: bool) -> None:
     """Try every configured model. Raises CommandFailed if one of them does not answer."""
-    loaded = load(path)
+    loaded = load.load(path)
     trials = _trials(loaded)
     redact = logs.Redactor(schema.secret_values(loaded.config))
     if as_json:

@@ -11,7 +11,8 @@ from pydantic import SecretStr
 
 from bot.config.errors import Key, Problem, Where, annotation_at, is_list, syntax, typed
 from bot.config.keys import VaultKeyRing
-from bot.config.types import DATABASE_NAME, OVERRIDE_PREFIX, Unopened
+from bot.config.place import DATABASE_NAME, OVERRIDE_PREFIX
+from bot.config.types import Unopened
 from bot.runtime import ConfigError, StartError
 from core.errors import StoreError, VaultError
 from core.lazy_dataclass import dataclass
@@ -320,61 +321,6 @@ def _found(document: Document, pattern: re.Pattern[str]) -> Iterator[tuple[Any, 
                 yield value, step, here, found
 
     return visit(document.tree, ())
-
-
-# Variables in a file: `NAME=value` a line, as service managers and containers read it as well.
-#
-# A value may stand in single or double quotes, which are taken off and mean nothing else; nothing is
-# expanded. Empty lines and lines that begin with # say nothing.
-
-_LINE = re.compile(r"(?:export )?([A-Za-z_][A-Za-z0-9_]*)=(.*)")
-
-
-def with_file(environ: Mapping[str, str], path: Path, cwd: Path) -> Mapping[str, str]:
-    """Return the variables given, and those of the file that are not among them; without a file, only
-    those given.
-
-    Raises ConfigError naming the line; never shows a value.
-    """
-    try:
-        text = (cwd / path).read_bytes().decode()
-    except FileNotFoundError:
-        return environ
-    except OSError as error:
-        raise ConfigError([f"{path}: not readable ({error.strerror}); check its permissions"]) from error
-    except UnicodeDecodeError as error:
-        raise ConfigError([f"{path}: not UTF-8; save the file as UTF-8"]) from error
-    return dict(_variables(path, text)) | dict(environ)
-
-
-def written(variables: Mapping[str, str]) -> str:
-    """Return the text of a file with these variables. Raises ValueError for a value of several lines."""
-    for name, value in variables.items():
-        if "\n" in value or "\r" in value:
-            raise ValueError(f"the value of {name} has more than one line")
-    return "".join(f"{name}={_quoted(value)}\n" for name, value in variables.items())
-
-
-def _quoted(value: str) -> str:
-    plain = value == value.strip() and not value.startswith(("'", '"', "#"))
-    if plain:
-        return value
-    return f"'{value}'" if value.endswith('"') else f'"{value}"'
-
-
-def _variables(path: Path, text: str) -> Iterator[tuple[str, str]]:
-    for number, line in enumerate(text.split("\n"), start=1):
-        said = line.strip()
-        if not said or said.startswith("#"):
-            continue
-        found = _LINE.fullmatch(said)
-        if found is None:
-            raise ConfigError([f"{path}:{number}: not NAME=value; fix this line"])
-        name, value = found.groups()
-        value = value.strip()
-        if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
-            value = value[1:-1]
-        yield name, value
 
 
 # What the vault holds, read before any store is open: the configuration needs it to be complete.

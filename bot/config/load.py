@@ -1,24 +1,16 @@
-"""Loader of the configuration: file, environment, defaults. The only module that reads the environment.
+"""Loader of the configuration: file, environment, defaults.
 
-The file is the path given (`--config`), else HUBBUB_CONFIG, else ./hubbub.toml if it exists, else none:
-the embedded
-defaults of bot.config.schema (a demo model, no channel). Variables HUBBUB__SECTION__KEY override it, their
-values in
-TOML syntax (text needs no quotes; a number steps into a list: HUBBUB__MODELS__0__API_KEY). Any text
-"env:NAME"
-stands for the environment variable NAME, a secret "vault:NAME" for the value of `hubbub secrets set NAME`.
-Variables may also stand in a file next to the configuration file (hubbub.env next to hubbub.toml); the
-process's own
-environment has priority. Relative paths start at the file's directory.
+bot.config.place says where file and variables are found; without a file, the embedded defaults of
+bot.config.schema are in force (a demo model, no channel). Variables HUBBUB__SECTION__KEY override it, their
+values in TOML syntax (text needs no quotes; a number steps into a list: HUBBUB__MODELS__0__API_KEY). Any text
+"env:NAME" stands for the environment variable NAME, a secret "vault:NAME" for the value of
+`hubbub secrets set NAME`. Relative paths start at the file's directory.
 
-Every refusal is a ConfigError whose lines read `FILE:LINE: KEY: problem; remedy` (with the variable's name
-in place
-of FILE:LINE for a variable). Values of secrets and of references never appear in it.
+Every refusal is a ConfigError whose lines read `FILE:LINE: KEY: problem; remedy` (with the variable's name in
+place of FILE:LINE for a variable). Values of secrets and of references never appear in it.
 """
 
-import os
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
@@ -29,8 +21,18 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from bot.config import errors
-from bot.config.document import Document, apply_overrides, apply_references, apply_vault, read, with_file
+from bot.config.document import Document, apply_overrides, apply_references, apply_vault, read
 from bot.config.errors import Problem, Where
+from bot.config.place import (
+    DATA_DIR,
+    DATABASE_NAME,
+    FILE_NAME,
+    absolute,
+    environment_file,
+    process_environment,
+    source_of,
+    with_file,
+)
 from bot.config.schema import Config
 from bot.config.sections import (
     TELEGRAM_URL,
@@ -41,7 +43,7 @@ from bot.config.sections import (
     SlackChannel,
     TelegramChannel,
 )
-from bot.config.types import DATA_DIR, DATABASE_NAME, FILE_NAME, NO_USER, OVERRIDE_PREFIX, absolute, is_row_id
+from bot.config.types import NO_USER, is_row_id
 from bot.runtime import ConfigError
 from core.lazy_dataclass import dataclass
 from core.model.catalog import known_model
@@ -100,9 +102,9 @@ def load(
     Raises ConfigError with every problem found.
     """
     again = partial(load, path, environ=environ, cwd=cwd, secrets=secrets)
-    environ = os.environ if environ is None else environ
+    environ = process_environment() if environ is None else environ
     cwd = Path.cwd() if cwd is None else cwd
-    source = _source(path, environ, cwd)
+    source = source_of(path, environ, cwd)
     beside = environment_file(source)
     environ = with_file(environ, beside, cwd)
     named = Path(FILE_NAME) if source is None and text is not None else source
@@ -113,53 +115,6 @@ def load(
         cwd / beside if (cwd / beside).is_file() else None,
         again,
     )
-
-
-def database_of(path: Path | None) -> Path:
-    """Return the path of the database, for commands that only read it.
-
-    If the file alone gives it, nothing else in the configuration is read, so these commands work (and cost
-    a third less)
-    whatever else is wrong with it. Raises ConfigError as `load` does elsewhere.
-    """
-    cwd = Path.cwd()
-    source = _source(path, os.environ, cwd)
-    environ = with_file(os.environ, environment_file(source), cwd)
-    written = _written_data_dir(source, cwd)
-    if written is None or any(name.startswith(OVERRIDE_PREFIX) for name in environ):
-        return load(path, secrets=False).database
-    return absolute(Path(written), cwd if source is None else (cwd / source).parent) / DATABASE_NAME
-
-
-def _written_data_dir(source: Path | None, cwd: Path) -> str | None:
-    """Return the directory as written in the file, else the default; None if it takes more than that."""
-    if source is None:
-        return DATA_DIR
-    try:
-        tree: dict[str, Any] = tomllib.loads((cwd / source).read_bytes().decode("utf-8-sig"))
-    except (OSError, ValueError, RecursionError):
-        return None
-    hub = tree.get("hub", {})
-    written = hub.get("data_dir", DATA_DIR) if isinstance(hub, dict) else None
-    return written if isinstance(written, str) and written and not written.startswith("env:") else None
-
-
-def environment_file(source: Path | None) -> Path:
-    """Return the path of the environment file: `hubbub.env` next to `hubbub.toml`."""
-    return Path(FILE_NAME if source is None else source).with_suffix(".env")
-
-
-def process_environment() -> Mapping[str, str]:
-    """Return the process's own variables, for code that makes a configuration."""
-    return dict(os.environ)
-
-
-def _source(path: Path | None, environ: Mapping[str, str], cwd: Path) -> Path | None:
-    if path is not None:
-        return path
-    if environ.get("HUBBUB_CONFIG"):
-        return Path(environ["HUBBUB_CONFIG"])
-    return Path(FILE_NAME) if (cwd / FILE_NAME).is_file() else None
 
 
 # What the configuration must keep to, section by section and across them.

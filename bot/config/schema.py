@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, SecretStr
 
+from bot.config.place import DATA_DIR
 from bot.config.sections import (
     Approvals,
     ChannelSection,
@@ -27,7 +28,6 @@ from bot.config.sections import (
     Sessions,
 )
 from bot.config.types import (
-    DATA_DIR,
     RESTART,
     Count,
     FilePath,

@@ -3,7 +3,6 @@
 Refusals raised here have the form "problem; remedy".
 """
 
-import os
 import re
 from pathlib import Path
 from typing import Annotated, Any
@@ -121,16 +120,3 @@ class Section(BaseModel):
     """Frozen, closed and without conversions: TOML is typed, so a number in quotes is a mistake."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
-
-
-# Where things lie unless somebody says otherwise.
-
-FILE_NAME = "hubbub.toml"
-DATA_DIR = "./data"
-DATABASE_NAME = "hub.db"
-OVERRIDE_PREFIX = "HUBBUB__"
-
-
-def absolute(path: Path, base: Path) -> Path:
-    """Return a path of the configuration as absolute, relative to the configuration file's directory."""
-    return Path(os.path.normpath(base / path.expanduser()))

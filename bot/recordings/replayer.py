@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from bot.app import App, Seams, serve
 from bot.config.load import Loaded
-from bot.config.types import DATABASE_NAME
+from bot.config.place import DATABASE_NAME
 from bot.parts import Dependencies
 from bot.recordings.log import VAULT, Record, read_recording
 from bot.recordings.recorder import MCP_LISTS

@@ -15,7 +15,7 @@ NUMBERS = {
     "channels.delivery.INTERVAL_S": 1.0,
     "channels.sender.PACED_SHARE": 3,
     "core.runs.window.SHORTENED_EVERY_TURNS": 5,
-    "bot.terminal.history.LIMIT_BYTES": 262_144,
+    "bot.terminal.terminal.HISTORY_LIMIT_BYTES": 262_144,
     "bot.cli.exit_codes.USAGE": 2,
     "bot.jobs.job_socket.BACKLOG": 16,
     "bot.jobs.job_socket.MAX_LOGGED": 100,

@@ -58,11 +58,11 @@ def test_only_the_configuration_reads_the_environment() -> None:
     product = [
         path
         for path in texts("bot", "channels", "core", suffixes=(".py",))
-        if path != Path("bot/config/load.py")
+        if path != Path("bot/config/place.py")
     ]
     assert len(product) > 10
     assert findings(ENVIRONMENT, product) == []
-    assert findings(ENVIRONMENT, [Path("bot/config/load.py")])
+    assert findings(ENVIRONMENT, [Path("bot/config/place.py")])
 
 
 def test_no_mocks_and_no_expected_failures() -> None:

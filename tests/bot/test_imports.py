@@ -4,6 +4,11 @@ import asyncio
 import sys
 from pathlib import Path
 
+import pytest
+
+from core.clock import SystemClock
+from core.ids import RandomIds
+from core.store.sqlite.store import open_store
 from tests.harness.process import environment
 from tests.harness.telegram_hub import TOKEN
 
@@ -97,3 +102,36 @@ async def test_a_command_that_lists_through_the_running_hub_loads_no_store(tmp_p
     loaded = await output_of("import sys, bot.cli.job_actions\nprint(*sys.modules)", tmp_path)
     assert "bot.cli.api" in loaded
     assert [name for name in loaded if name.startswith(("core.store.sql", "core.jobs.", "core.runs."))] == []
+
+
+LISTING = """
+import contextlib, io, sys
+from pathlib import Path
+from bot.cli import admin, show, thread_commands
+
+listing = {listing}
+with contextlib.redirect_stdout(io.StringIO()):
+    listing()
+print(*sys.modules)
+"""
+JUDGES = ("pydantic", "pydantic_core", "httpx", "yarl", "bot.config.schema", "bot.config.load")
+"""What judges a whole configuration or an answer of the hub: most of what a command would cost."""
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        "lambda: show.list_threads(None, 20, archived=False, as_json=False)",
+        "lambda: show.list_approvals(None, as_json=False)",
+        "lambda: admin.list_pairing(None, as_json=True)",
+    ],
+)
+async def test_a_listing_from_the_database_judges_no_configuration(tmp_path: Path, listing: str) -> None:
+    (tmp_path / "hubbub.toml").write_text('[hub]\ndata_dir = "kept"\n[http]\nport = "none"\n')
+    (tmp_path / "hubbub.env").write_text("HUBBUB__HTTP__HOST=nowhere\n")
+    (tmp_path / "kept").mkdir()
+    store = await open_store(tmp_path / "kept" / "hub.db", SystemClock(), RandomIds())
+    await store.close()
+    loaded = await output_of(LISTING.format(listing=listing), tmp_path)
+    assert "bot.config.place" in loaded
+    assert set(JUDGES) & set(loaded) == set()

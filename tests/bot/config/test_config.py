@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from bot.cli.parameters import data_dir_of
 from bot.config.load import load
 from bot.config.schema import Config, secret_values
 from bot.config.sections import TelegramChannel
+from bot.runtime import ConfigError
 from tests.bot.config.config_texts import SECRET, TOKEN, VARIABLES, WHOLE, load_text, problems
 
 # ------------------------------------------------------------------------------------- where it comes from
@@ -178,3 +180,24 @@ def test_a_price_of_zero_is_a_price(tmp_path: Path, lines: str, free: bool) -> N
     path.write_text(f"[[models]]\nmodel = 'm'\napi_key = 'k'\n{lines}\n")
     (model,) = load(path).config.models
     assert model.free is free
+
+
+@pytest.mark.parametrize("file", ["", '[hub]\ndata_dir = "kept"', '[hub]\ndata_dir = "env:KEPT"', "hub = 1"])
+@pytest.mark.parametrize("variable", ["", "HUBBUB__HUB__DATA_DIR", "HUBBUB__hub__data_dir", "HUBBUB__HUB"])
+def test_commands_find_the_data_where_the_hub_keeps_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, variable: str
+) -> None:
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    monkeypatch.setenv("KEPT", "kept-there")
+    if variable:
+        monkeypatch.setenv(variable, '{ data_dir = "by-variable" }' if variable == "HUBBUB__HUB" else "by-it")
+    path = tmp_path / "hubbub.toml"
+    path.write_text(file)
+    try:
+        expected = load(path).config.hub.data_dir
+    except ConfigError:
+        with pytest.raises(ConfigError):
+            data_dir_of(path)
+    else:
+        assert data_dir_of(path) == expected

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.config.document import with_file, written
 from bot.config.load import load
+from bot.config.place import with_file, written
 from bot.runtime import ConfigError
 
 

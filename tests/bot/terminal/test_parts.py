@@ -7,10 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from bot.terminal.history import LIMIT_BYTES, kept_history
 from bot.terminal.remote import ITEM, SUMMARIZED, blocks_in, card_in, detail_of, said_in
 from bot.terminal.talk import Began, Feed, Rested, Said, Wrote
-from bot.terminal.terminal import CommandCompleter
+from bot.terminal.terminal import HISTORY_LIMIT_BYTES, CommandCompleter, kept_history
 from bot.terminal.view import View, keys_of
 from bot.web.approvals import ApprovalPage, AskedCallPage, ChoiceView
 from bot.web.blocks import blocks_of
@@ -35,12 +34,12 @@ def test_typed_history_is_private_and_bounded(tmp_path: Path) -> None:
     path.touch(0o644)
     history = kept_history(tmp_path)
     assert path.stat().st_mode & 0o777 == 0o600
-    for number in range(LIMIT_BYTES // 40):
+    for number in range(HISTORY_LIMIT_BYTES // 40):
         history.store_string(f"line {number}\nand its second line")
     again = list(kept_history(tmp_path).load_history_strings())
-    assert path.stat().st_size <= LIMIT_BYTES // 2
+    assert path.stat().st_size <= HISTORY_LIMIT_BYTES // 2
     assert path.stat().st_mode & 0o777 == 0o600
-    newest = LIMIT_BYTES // 40 - 1
+    newest = HISTORY_LIMIT_BYTES // 40 - 1
     assert again[:2] == [f"line {number}\nand its second line" for number in (newest, newest - 1)]
     assert all(text.startswith("line ") for text in again)
 

@@ -17,7 +17,6 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-from bot.terminal.history import HISTORY_NAME, kept_history
 from bot.terminal.talk import (
     Asked,
     Author,
@@ -32,7 +31,7 @@ from bot.terminal.talk import (
     Stepped,
     StepState,
 )
-from bot.terminal.terminal import ChatTerminal
+from bot.terminal.terminal import HISTORY_NAME, ChatTerminal, kept_history
 from channels.text.markdown import parse
 from tests.bot.terminal.test_view import APPROVAL
 from tests.patience import PATIENCE_S
