@@ -152,7 +152,7 @@ class Dependencies:
         self.metrics = metrics
         self.models = models
         self.opener = opener
-        self.model_names = {one.name: one.model for one in loaded.config.models}
+        self.model_names = {one.name: one.model or one.provider for one in loaded.config.models}
         self.live = Live()
         self.leaks = build_leaks(loaded.config)
         self.texts = WorkspaceTexts(workspace_of(loaded), self.leaks, self.config.workspace.trusted_skills)

@@ -199,4 +199,5 @@ def build_jobs(
         build,
         lambda: notices.JobMonitor(store.job_monitors, listener, clock, timers),
         changed,
+        places_of(dependencies.loaded).has_files,
     )

@@ -163,21 +163,70 @@ _MODEL = (
 )
 _PROVIDERS = frozenset({"openai", "anthropic", "demo"})
 """The others run a command or an extension's code."""
-_SECTIONS: Mapping[str, tuple[str, ...]] = {
-    "approvals": (
-        "preset",
-        "max_rounds",
-        "max_tools",
-        "tool_timeout_s",
-        "loop_timeout_s",
-        "shell_per_minute",
-        "shell_per_hour",
-        "expires_after_s",
+_ASKS_THEN = "Beyond it, the turn asks whether to continue."
+EXPLAINED: Mapping[str, tuple[str, str]] = {
+    "approvals.preset": (
+        "Preset",
+        'When the hub asks a person before a tool runs: "manual": always; "whitelist": unless listed or'
+        ' granted; "auto_loop": for dangerous tools and beyond the loop budget; "auto": for dangerous tools'
+        " and beyond the turn's time limit only. A person can choose another preset for a conversation"
+        " (/approvals).",
     ),
-    "budget": ("daily_usd", "per_user_daily_usd", "hourly_model_calls"),
-    "access": ("sender_per_minute",),
-    "agent": ("context_tokens", "answer_tokens", "max_waiting"),
+    "approvals.max_rounds": (
+        "Rounds without a person",
+        f"Most model rounds of one turn since a person last decided. {_ASKS_THEN}",
+    ),
+    "approvals.max_tools": (
+        "Tool calls without a person",
+        f"Most tool calls of one turn since a person last decided. {_ASKS_THEN}",
+    ),
+    "approvals.tool_timeout_s": (
+        "Tool time limit (s)",
+        "Time limit of a tool call in seconds, at most the rest of the turn's time. Some tools have their"
+        " own: shell has 120.",
+    ),
+    "approvals.loop_timeout_s": (
+        "Turn time limit (s)",
+        "Most seconds of one turn since a person last decided, without the time spent waiting for people."
+        f" {_ASKS_THEN}",
+    ),
+    "approvals.shell_per_minute": ("Shell calls per minute", "Most shell calls of each person in a minute."),
+    "approvals.shell_per_hour": ("Shell calls per hour", "Most shell calls of each person in an hour."),
+    "approvals.expires_after_s": (
+        "Approval requests expire after (s)",
+        "Seconds until an approval request or question expires; 86400 is one day.",
+    ),
+    "budget.daily_usd": (
+        "Daily budget (USD)",
+        "Most US dollars that all model calls of a day may cost; 0: no limit. Beyond it, a chat asks the"
+        " owner whether to go on, and routines stop. Needs prices in [[models]], or models whose price is"
+        " built in.",
+    ),
+    "budget.per_user_daily_usd": (
+        "Daily budget per person (USD)",
+        "Most US dollars that the model calls made for each person may cost in a day; 0: no limit.",
+    ),
+    "budget.hourly_model_calls": (
+        "Model calls per hour",
+        "Most model calls in any 60 minutes, of all people and routines together; 0: no limit.",
+    ),
+    "access.sender_per_minute": (
+        "Messages per person and minute",
+        "Most messages per person per minute, also across restarts; 0: no limit. The owner has no limit.",
+    ),
+    "agent.context_tokens": (
+        "Tokens per request",
+        "Largest context in tokens that is sent to any model; at least 1000. A model's own window may be"
+        " smaller.",
+    ),
+    "agent.answer_tokens": (
+        "Tokens per answer",
+        "Longest answer of a chat turn, in tokens. A model's own limit may be lower; reasoning has tokens of"
+        " its own.",
+    ),
+    "agent.max_waiting": ("Waiting messages", "Most queued messages in one thread; the hub refuses more."),
 }
+"""The keys that can be changed here, each with its label and its explanation, as in config.example.toml."""
 _SHOWN = frozenset({"hub", "http", "workspace", "policy"})
 """Sections without secrets, whose values are shown with the line to edit."""
 _SWITCHES = frozenset({"true", "false"})
@@ -188,10 +237,12 @@ Written = bool | int | float | str | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingView:
-    """A key that can be changed here. `choices`: its only values, if they are few; `variable`: the
-    environment variable that overrides it."""
+    """A key that can be changed here. `label`, `about`: its name and explanation, in words; `choices`: its
+    only values, if they are few; `variable`: the environment variable that overrides it."""
 
     key: str
+    label: str
+    about: str
     value: Written
     choices: tuple[str, ...]
     variable: str | None
@@ -256,16 +307,18 @@ def api_key_shown(written: object) -> str:
 
 def settings_in(config: Config, variables: Mapping[str, str]) -> Iterator[SettingView]:
     """Yield the keys that can be changed here. `variables`: of the environment, by the key they override."""
-    for section, names in _SECTIONS.items():
+    for key, (label, about) in EXPLAINED.items():
+        section, _, name = key.partition(".")
         values = getattr(config, section)
-        for name in names:
-            choices = get_args(type(values).model_fields[name].annotation)
-            yield SettingView(
-                key=f"{section}.{name}",
-                value=getattr(values, name),
-                choices=tuple(one for one in choices if isinstance(one, str)),
-                variable=variables.get(f"{section}.{name}"),
-            )
+        choices = get_args(type(values).model_fields[name].annotation)
+        yield SettingView(
+            key=key,
+            label=label,
+            about=about,
+            value=getattr(values, name),
+            choices=tuple(one for one in choices if isinstance(one, str)),
+            variable=variables.get(key),
+        )
 
 
 def locked_in(text: str) -> Iterator[LockedView]:
@@ -281,7 +334,7 @@ def locked_in(text: str) -> Iterator[LockedView]:
 
 
 def _keys_of(section: str | int) -> tuple[str, ...]:
-    return _SECTIONS.get(str(section), ())
+    return tuple(name for of, _, name in (key.partition(".") for key in EXPLAINED) if of == str(section))
 
 
 def writable(key: str, value: Written) -> KeyPath:

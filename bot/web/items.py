@@ -4,6 +4,7 @@ Times are integer microseconds UTC.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, assert_never
 
@@ -271,11 +272,12 @@ def _chars(item: FeedItem) -> int:
 
 class Presenter:
     """Presenter of stored items; `sensitive` names arguments that must not be shown. `models`: the configured
-    models, each with its provider's name for it; another one is shown by that name."""
+    models, each with its provider's name for it; another one, or one of several, is shown by that name."""
 
     def __init__(self, sensitive: SensitiveArguments, models: Mapping[str, str]) -> None:
         self._sensitive = sensitive
-        self._names = {known: name for name, known in reversed(tuple(models.items())) if known}
+        several = Counter(models.values())
+        self._names = {known: name for name, known in models.items() if several[known] == 1}
 
     async def items(self, thread_id: str, items: Sequence[FeedItem]) -> tuple[Item, ...]:
         """Return lines of a thread, in order."""

@@ -132,9 +132,10 @@ class FoundMessage(Page):
 
 
 class FoundPage(Page):
-    """The newest first."""
+    """The newest first. `words`: what was searched for, in lower case, without filters and small words."""
 
     found: tuple[FoundMessage, ...]
+    words: tuple[str, ...]
 
 
 class ItemsQuery(Given):
@@ -266,7 +267,10 @@ class Threads:
         owner_id = None if call.caller.is_owner else call.caller.principal.user_id
         wanted = replace(parse_search(query.query), limit=query.limit, owner_id=owner_id)
         found = await self._store.threads.search(wanted)
-        return FoundPage(found=tuple(FoundMessage.model_validate(hit, from_attributes=True) for hit in found))
+        return FoundPage(
+            found=tuple(FoundMessage.model_validate(hit, from_attributes=True) for hit in found),
+            words=tuple(phrase.written for phrase in wanted.phrases),
+        )
 
     async def read(self, call: Call) -> ConversationPage:
         """Return a thread with its newest lines, or those before a position."""

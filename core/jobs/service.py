@@ -109,7 +109,8 @@ class JobService(LazyEngine[RunEngine]):
     """Implementation of core.runs.recovery.RunsOfKind for jobs, and of core.store.feed.ChangeListener. It is
     woken by every change of a job's state.
 
-    `changed`: called with every change of a job.
+    `changed`: called with every change of a job. `leftovers`: returns whether earlier hubs left anything of
+    jobs that is to be removed; blocking.
     `shows`: there are messages that show jobs, so that every commit counts."""
 
     def __init__(
@@ -118,8 +119,10 @@ class JobService(LazyEngine[RunEngine]):
         build: Callable[[RunSignals], RunEngine],
         build_monitor: Callable[[], Monitor],
         changed: Callable[[], None],
+        leftovers: Callable[[], bool],
     ) -> None:
         super().__init__(build)
+        self._leftovers = leftovers
         self._changed = changed
         self._jobs = jobs
         self._build_monitor = build_monitor
@@ -135,7 +138,8 @@ class JobService(LazyEngine[RunEngine]):
 
     async def run(self) -> None:
         """Carry jobs out until cancelled; without one, wait for the first."""
-        if self._engine is None and not await self._jobs().has_waiting_jobs():
+        idle = self._engine is None and not await asyncio.to_thread(self._leftovers)
+        if idle and not await self._jobs().has_waiting_jobs():
             await self._signals.something()
         self._monitor, self.shows = self._build_monitor(), True
         async with asyncio.TaskGroup() as tasks:

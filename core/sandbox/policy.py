@@ -136,6 +136,10 @@ class ContainerPlaces:
         """Return the directory of one container's files."""
         return self.root / str(number)
 
+    def has_files(self) -> bool:
+        """Return whether there are files of any container of a job. Blocking."""
+        return self.root.is_dir() and any(self.root.iterdir())
+
     @property
     def people(self) -> Path:
         """The directory with everyone's files, where tools of chats work in containers."""

@@ -15,6 +15,10 @@ WORDS_LIMIT = 16
 INDEX_LIMIT_CHARS = 20_000
 """The beginning of each message that is searched."""
 EXCERPT_CHARS = 160
+_OF_QUESTIONS = (
+    " a an and are did do does how i in is it my of on or that the to was were what when where which who why "
+)
+"""Small words, each between spaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,8 @@ def parse_search(text: str) -> SearchWanted:
     """Return the search that a text asks for: words, and filters such as `channel:NAME`, `person:Ann`,
     `after:2026-01-31` or `before:2026-02-28` (days in UTC; `after` includes its day, `before` doesn't).
 
-    The last word and those that end in `*` match beginnings."""
+    The last word and those that end in `*` match beginnings. The small words of a question count only where
+    there are no others."""
     wanted, words = SearchWanted(()), list[str]()
     for word in text[:QUERY_LIMIT_CHARS].split():
         name, colon, value = word.partition(":")
@@ -88,7 +93,8 @@ def parse_search(text: str) -> SearchWanted:
             words.append(word)
         else:
             wanted = filtered
-    return replace(wanted, phrases=tuple(_phrases(words))[:WORDS_LIMIT])
+    said = [word for word in words if f" {word.lower().rstrip('?')} " not in _OF_QUESTIONS]
+    return replace(wanted, phrases=tuple(_phrases(said or words))[:WORDS_LIMIT])
 
 
 def _filtered(wanted: SearchWanted, name: str, value: str) -> SearchWanted | None:

@@ -138,6 +138,9 @@ async def test_the_theme_and_the_way_out(console: Console) -> None:
     assert await page.evaluate("() => document.documentElement.dataset.theme") == "dark"
     await console.reload()
     assert await page.evaluate("() => document.documentElement.dataset.theme") == "dark"
+    await page.set_viewport_size({"width": 768, "height": 1024})
+    await expect(page.get_by_role("button", name="Pause tools")).to_be_in_viewport()
+    await expect(page.get_by_role("button", name="Log out")).to_be_in_viewport(ratio=1)
     await tab_to(page, "Log out")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("heading", name="You are logged out")).to_be_visible()

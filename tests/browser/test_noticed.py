@@ -187,7 +187,8 @@ async def test_messages_have_colors_links_pictures_and_can_be_copied_retried_and
     await answers.get_by_role("button", name="Answer the last message again").click()
     await expect(answers).to_have_count(2)
     await expect(answers.first).to_have_class(re.compile("undone"))
-    await page.get_by_label("Conversation menu").click()
+    await page.locator(".conversation h2").click()
+    await expect(page.get_by_label("Title")).to_be_focused()
     await page.get_by_role("button", name="Branch").click()
     await page.wait_for_url(lambda url: "#/chat/" in url and first not in url)
     await expect(answers.locator(".code-word").first).to_be_visible()
@@ -203,7 +204,7 @@ async def test_a_sentence_is_found_and_jumped_to(
     for number in range(4):
         await hub.api("POST", "/chat/send", {"text": f"say: {number}" + " line\n" * 40, "thread_id": thread})
     await console.say_in_a_new_thread("say: other")
-    await page.get_by_label("Search conversations").fill("heron")
+    await page.get_by_label("Search conversations").fill("where is the heron?")
     hits = page.locator(".row").filter(has_text="message")
     await expect(hits.first.locator("mark").first).to_have_text("heron")
     await expect(page.locator(".row")).to_have_count(1)  # its title has the word, too

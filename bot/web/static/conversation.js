@@ -122,6 +122,8 @@ export class ConversationView {
     };
     this.threadMenu = new ThreadMenu(this.#feed.thread, { onChange, command });
     this.menu.replaceChildren(this.threadMenu.element);
+    this.title.addEventListener("click", () => this.threadMenu?.rename());
+    this.title.classList.add("renames");
     const speak = this.options.speak(this.#feed.thread);
     this.composer = new Composer({
       ...speak,
@@ -157,7 +159,7 @@ export class ConversationView {
     const thread = /** @type {Feed} */ (this.#feed).thread;
     const title = titleOf(thread);
     this.title.textContent = title;
-    this.title.title = title;
+    this.title.title = this.threadMenu ? `${title} (click to rename)` : title;
     const who =
       thread.own && !thread.group
         ? []

@@ -22,7 +22,8 @@ export const inFull = (atUs) => full.format(toDate(atUs));
 /** As `inFull`; in another zone than the reader's, by the clock there and with its name.
  * @param {number} atUs @param {string | null | undefined} zone */
 export function inZone(atUs, zone) {
-  if (!zone || zone === full.resolvedOptions().timeZone) return inFull(atUs);
+  const here = full.resolvedOptions().timeZone;
+  if (!zone || zone === here) return `${inFull(atUs)} ${here}`;
   const there = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short", timeZone: zone });
   return `${there.format(toDate(atUs))} ${zone}`;
 }
@@ -97,4 +98,4 @@ export const unmarked = (text) =>
     .replace(/\*\*([^*\n]+)\*\*|`([^`\n]+)`|\[([^[\]\n]+)\]\([^()\s]+\)/g, "$1$2$3");
 
 /** A title for threads that have none. @param {{title: string, preview?: string}} thread */
-export const titleOf = (thread) => thread.title || clip(unmarked(thread.preview || ""), 60) || "Untitled conversation";
+export const titleOf = (thread) => unmarked(thread.title) || clip(unmarked(thread.preview || ""), 60) || "Untitled conversation";

@@ -76,15 +76,15 @@ function* egressView({ egress, connections }) {
     yield h("p", { class: "muted" }, "It has asked for none.");
     return;
   }
-  const head = ["Target", "Connections", "Bytes", "Refused"].map((name) => h("th", { scope: "col" }, name));
+  const head = ["Target", "Refused", "Connections", "Bytes"].map((name) => h("th", { scope: "col" }, name));
   const rows = connections.map((one) =>
     h(
       "tr",
       { class: one.refused ? "bad" : "" },
       h("th", { scope: "row" }, one.target),
+      h("td", {}, one.refused ?? "no"),
       h("td", {}, one.connections.toLocaleString()),
       h("td", {}, one.moved_bytes.toLocaleString()),
-      h("td", {}, one.refused ?? ""),
     ),
   );
   const table = h("table", { "aria-label": "Connections" }, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows));

@@ -87,7 +87,7 @@ class Palette {
       ]);
       if (signal.aborted) return;
       const titles = page.threads.map((thread) => this.#leads(titleOf(thread), thread.channel, link("chat", thread.id)));
-      const said = hits.found.map((hit) => this.#leads(around(hit.excerpt, wordsOf(query), 16, 90), hit.title, hitLink(hit)));
+      const said = hits.found.map((hit) => this.#leads(around(hit.excerpt, hits.words, 16, 90), hit.title, hitLink(hit)));
       const found = users.filter(({ name }) => name.toLowerCase().includes(query.toLowerCase())).slice(0, MAX_FOUND);
       const people = found.map(({ id, name }) => this.#leads(name, "person", link("channels", "", { person: id })));
       this.#add([...people, ...titles, ...said]);

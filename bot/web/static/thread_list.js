@@ -1,7 +1,7 @@
 /** The list of conversations beside a conversation: whose, where, and those that ask for something. */
 
 import { button, h } from "./dom.js";
-import { around, clip, shortTime, titleOf, unmarked, wordsOf } from "./format.js";
+import { around, clip, shortTime, titleOf, unmarked } from "./format.js";
 import { marked, rowLink, timeView } from "./parts.js";
 import { link } from "./router.js";
 import { SearchList } from "./search_list.js";
@@ -28,7 +28,7 @@ export class ThreadList extends SearchList {
     super(context, {
       ...options,
       pages,
-      row: (one, current) => row(one, current, unread.is(one), wordsOf(pages.query)),
+      row: (one, current) => row(one, current, unread.is(one), pages.words),
       version: (one) => [one.updated_at, one.title, one.preview, one.turn?.state, one.waiting, unread.is(one), one.hits && pages.query],
       hints: ["thread_changed", "approval_needed", "approval_resolved"],
       filters: h("div", { class: "list-filters" }),

@@ -37,6 +37,11 @@ export class ThreadMenu {
     this.element.addEventListener("keydown", (event) => event.key === "Escape" && this.#close());
   }
 
+  /** The field of the title comes first and is selected. */
+  rename() {
+    this.element.open = true;
+  }
+
   #close() {
     this.element.open = false;
     this.body.replaceChildren(); // opened again, it shows nothing of before
@@ -46,7 +51,7 @@ export class ThreadMenu {
   #show() {
     const { thread, actions } = this;
     const title = h("input", { maxlength: "80", required: true });
-    title.value = titleOf(thread);
+    title.value = thread.title || titleOf(thread);
     const tags = h("input", { placeholder: "Words, with spaces between them" });
     tags.value = (thread.tags ?? []).join(" ");
     const save = () => this.#change({ title: title.value.trim(), tags: words(tags.value) });

@@ -14,6 +14,7 @@ export class ThreadPages extends ListPages {
   constructor(filter) {
     super();
     this.filter = filter;
+    /** What messages were searched for, in lower case. @type {string[]} */ this.words = [];
   }
 
   /** See ListPages. */
@@ -22,8 +23,9 @@ export class ThreadPages extends ListPages {
     const wanted = { channel, mine: show === "mine", waiting: show === "waiting", query };
     const [page, said] = await Promise.all([
       api.threads({ ...wanted, before: cursor, limit: PAGE, signal }),
-      query && !cursor ? api.search({ query, limit: HITS, signal }) : { found: [] },
+      query && !cursor ? api.search({ query, limit: HITS, signal }) : { found: [], words: this.words },
     ]);
+    if (!signal?.aborted) this.words = query ? said.words : [];
     /** @type {Map<string, any[]>} */ const hits = new Map();
     for (const hit of said.found) hits.set(hit.thread_id, [...(hits.get(hit.thread_id) ?? []), hit]);
     const items = page.threads.map((/** @type {Thread} */ one) => ({ ...one, hits: hits.get(one.id) }));

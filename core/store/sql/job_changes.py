@@ -106,7 +106,8 @@ def ask_about_changes(tx: Transaction, job: JobRow, listed: str, problem: str = 
     """Open the gate about a job's changes, which only its owner decides. `listed`: the files, a line each;
     `problem`: why accepted changes were not made."""
     now = tx.clock.now()
-    title = f"Make the changes of job {job.short_id} “{job.title}” in {job.project}?"
+    where = "the workspace" if job.project == "." else job.project
+    title = f"Make the changes of job {job.short_id} “{job.title}” in {where}?"
     gate = Gate(
         id=tx.ids.gate_id(),
         kind=GateKind.CHANGES,

@@ -14,7 +14,10 @@ import pytest_asyncio
 
 from tests.bot.cli.in_process import command
 from tests.harness.process import Ended, environment, hubbub
+from tests.harness.simulators import open_simulators, write_config
 from tests.patience import PATIENCE_S
+from tests.simulators.model import Drop
+from tests.simulators.model.replies import text as reply
 
 LIMIT_S = PATIENCE_S
 
@@ -46,6 +49,25 @@ async def test_nothing_to_say_is_a_refusal(tmp_path: Path) -> None:
     ended = await piped(tmp_path, "\n")
     assert (ended.code, ended.out) == (1, "")
     assert ended.complaint.startswith("hubbub: Standard input is empty; pipe in a message")
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+async def test_of_a_reply_that_breaks_off_only_the_next_one_is_written(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    async with open_simulators() as around:
+        write_config(tmp_path, around.model_section())
+        around.model.enqueue(
+            reply("Broken " * 20, chunk_chars=12), fault=Drop(at="mid_stream", after_events=9)
+        )
+        around.model.enqueue(reply("Whole at last."))
+        line = json.dumps({"text": "tell me"}) if words else "tell me"
+        ended = await piped(tmp_path, f"{line}\n", *words)
+        assert len(around.model.log) == 2
+    assert (ended.code, ended.err) == (0, "")
+    assert "Broken" not in ended.out
+    texts = [json.loads(one).get("text") for one in ended.out.splitlines()] if words else [ended.out]
+    assert "".join(filter(None, texts)).strip() == "Whole at last."
 
 
 class Program:

@@ -15,6 +15,7 @@ from bot.config.document import locate
 from bot.config.load import load
 from bot.config.schema import Config
 from bot.config.sections import ChannelSection, McpServer, TelegramChannel
+from bot.operator.settings import EXPLAINED
 
 EXAMPLE = Path(__file__).parents[3] / "config.example.toml"
 VARIABLES = {
@@ -128,3 +129,15 @@ def test_exactly_the_options_fixed_at_start_are_marked_so(key: Key) -> None:
     extra = OPTIONS[key].json_schema_extra
     fixed = isinstance(extra, dict) and extra.get("restart") is True
     assert ("(restart)" in lines[locate(ALL_OPTIONS)[key] - 2]) == fixed
+
+
+@pytest.mark.parametrize("key", EXPLAINED)
+def test_the_console_explains_an_option_in_the_same_words(key: str) -> None:
+    lines = ALL_OPTIONS.splitlines()[: locate(ALL_OPTIONS)[tuple(key.split("."))] - 1]
+    above = [line.removeprefix("# ") for line in lines[_last_without(lines) :]]
+    assert EXPLAINED[key][1] in " ".join(above)
+
+
+def _last_without(lines: list[str]) -> int:
+    """Return where the comment that ends the lines begins."""
+    return max(place for place, line in enumerate(lines, start=1) if not line.startswith("# "))

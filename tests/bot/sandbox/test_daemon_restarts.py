@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from core.job import JobEventKind, JobState
-from tests.bot.sandbox.test_container_jobs import house_with, running, shell
+from tests.bot.sandbox.test_container_jobs import containers, house_with, none_left, running, shell
 from tests.harness.images import run
 from tests.harness.telegram_hub import OWNER
+from tests.plugins.profile import Profile
 from tests.scenarios.test_jobs import becomes, started
 from tests.simulators.model import text, tools
 
@@ -119,4 +120,36 @@ async def test_a_job_outlives_a_restart_of_docker_with_live_restore_and_else_end
             (result,) = [one.text for one in events if one.kind is JobEventKind.TOOL_RESULT]
             assert "went" in result, "the command itself outlived the daemon"
     finally:
+        await asyncio.to_thread(daemon.stop)
+
+
+async def test_a_job_whose_daemon_stays_away_fails_and_its_container_goes_once_it_is_back(
+    tmp_path: Path,
+    worker_image: str,
+    daemon: OwnDaemon,
+    profile: Profile,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if profile.name != "proof":
+        pytest.skip("only in `make proof`: a minute is waited for the daemon")
+    await asyncio.to_thread(daemon.start, "--live-restore")
+    monkeypatch.setenv("DOCKER_HOST", daemon.host)
+    try:
+        async with house_with(tmp_path, worker_image) as house:
+            house.model.enqueue(tools(shell("sleep 999")))
+            named = await started(house, "/job --sandbox rest")
+            container = await running(house)
+            await house.model.wait_requests(1, state="answered", timeout_s=DAEMON_LIMIT_S)
+            await asyncio.to_thread(daemon.stop)
+            why = "no Docker daemon answers; install and start Docker"
+            await house.telegram.wait_text(OWNER, why, timeout_s=3 * DAEMON_LIMIT_S)
+            await becomes(house, named, JobState.FAILED)
+            await asyncio.to_thread(daemon.start, "--live-restore")
+            assert containers(house) == [container], "it outlived its daemon"
+            await house.stop()
+            await house.start()
+            await house.until(lambda: none_left(house))  # no other job is needed for that
+    finally:
+        for left in run("docker", "ps", "--all", "--quiet").split():
+            run("docker", "rm", "--force", left)
         await asyncio.to_thread(daemon.stop)

@@ -4,7 +4,7 @@ import * as api from "../api.js";
 import { approvalCard } from "../approval_card.js";
 import { codeView } from "../blocks.js";
 import { button, confirmButton, h, icon, roving, settled } from "../dom.js";
-import { shortTime } from "../format.js";
+import { inFull, shortTime } from "../format.js";
 import { decisionsPlot, failure, field, loading, note, timeView } from "../parts.js";
 import { link } from "../router.js";
 import { complain, toast } from "../toasts.js";
@@ -35,6 +35,7 @@ class ApprovalsPage {
 
   /** @param {Context} context */
   constructor(context) {
+    this.me = context.me;
     this.list = h("div", { class: "cards" });
     this.note = note();
     this.search = this.#makeSearch();
@@ -143,7 +144,10 @@ class ApprovalsPage {
     const [query, outcome] = tab ? words : ["", ""];
     const wanted = /** @type {const} */ ({ state: tab ? "decided" : "pending", limit: PAGE, query, outcome });
     try {
-      if (tab === "grants") return this.#grants(await api.grants());
+      if (tab === "grants") {
+        const [grants, users] = await Promise.all([api.grants(), this.me.role === "owner" ? api.users() : []]);
+        return this.#grants(grants, new Map(users.map(({ id, name }) => [id, name])));
+      }
       if (tab === "test") return this.#tried(this.preset.value, await api.dryRun(this.preset.value));
       const page = await api.approvals({ ...wanted, before: older ? (this.#next ?? undefined) : undefined });
       const same = query === this.query.value.trim() && outcome === this.outcome.value;
@@ -166,8 +170,8 @@ class ApprovalsPage {
     if (!this.list.querySelector('[tabindex="0"]')) this.walk.refresh();
   }
 
-  /** @param {Grant[]} grants */
-  #grants(grants) {
+  /** @param {Grant[]} grants @param {Map<string, string>} names of people */
+  #grants(grants, names) {
     if (this.#tab !== "grants") return;
     const revoke = async (/** @type {string} */ id) => {
       // What is left is shown anew either way.
@@ -175,7 +179,7 @@ class ApprovalsPage {
       this.#load(false);
     };
     this.older.hidden = true;
-    this.list.replaceChildren(...grants.map((grant) => grantCard(grant, () => revoke(grant.id))));
+    this.list.replaceChildren(...grants.map((grant) => grantCard(grant, names, () => revoke(grant.id))));
     this.note.replaceChildren(h("p", {}, "There are no grants. “Always allow” on an approval request creates one."));
     this.note.hidden = grants.length > 0;
     this.walk.refresh();
@@ -212,8 +216,11 @@ class ApprovalsPage {
 /** Where it was asked. @param {Approval} approval */
 const placeOf = ({ kind, thread_id }) => (kind === "settings" ? link("settings") : link("chat", thread_id));
 
-/** @param {Grant} grant @param {() => void} revoke */
-function grantCard({ tool, pattern, covers: words, user_id, thread_id, subject, created_at }, revoke) {
+/** @param {Grant} grant @param {Map<string, string>} names @param {() => void} revoke */
+function grantCard({ tool, pattern, covers: words, user_id, thread_id, subject, created_at, granted_by }, names, revoke) {
+  const where = subject ?? (thread_id ? "one conversation" : "everywhere");
+  const [whose, by] = [user_id, granted_by].map((id) => names.get(id) ?? id);
+  const who = names.size ? `For ${whose}, ${where} · given by ${by}` : `For you, ${where}`;
   const covers = `${tool}: ${words}`;
   const whole = pattern && pattern !== words && h("details", { class: "settings" }, h("summary", {}, "Exact pattern"), codeView(pattern, "pattern"));
   return h(
@@ -221,7 +228,7 @@ function grantCard({ tool, pattern, covers: words, user_id, thread_id, subject, 
     { class: "card grant", tabindex: "-1" },
     h("header", {}, h("h3", {}, covers)),
     whole,
-    h("p", { class: "meta" }, `${user_id} · ${subject ?? (thread_id ? "one conversation" : "everywhere")}`, timeView(created_at)),
+    h("p", { class: "meta" }, who, timeView(created_at, inFull(created_at))),
     h("div", { class: "card-actions" }, confirmButton("Revoke", `Revoke ${covers}?`, revoke, { class: "button small" })),
   );
 }

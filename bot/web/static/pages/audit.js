@@ -166,7 +166,7 @@ function valueOf(name, value, names) {
 /** @param {AuditRecord} one @param {Map<string, string>} names */
 function recordView(one, names) {
   const who = one.actor_name ?? one.actor ?? "the hub";
-  const told = Object.entries(one.detail).filter(([, value]) => value !== null);
+  const told = Object.entries(one.detail).filter(([, value]) => value !== null && String(value) !== "");
   const detail = told.map(([name, value]) => `${name}=${valueOf(name, value, names)}`).join(" ");
   const head = h(
     "p",

@@ -14,7 +14,9 @@ import { modelView } from "../thread_menu.js";
 
 const CHANNEL = "web";
 const HINT = "Enter sends, Shift+Enter starts a new line. / lists the commands, ? the keys.";
-const IDEAS = ["run: ls", "What time is it?", "/help"];
+/** Members have no commands unless their role is given them. */
+const COMMAND = "run: ls";
+const IDEAS = [COMMAND, "What time is it?", "/help"];
 
 /** @param {Context} context @returns {Page} */
 export function inboxPage(context) {
@@ -95,7 +97,8 @@ class Beginning {
       onSend: (text, attachments) => this.#send(text, attachments),
       onStop: () => {},
     });
-    const ideas = IDEAS.map((idea) =>
+    const offered = IDEAS.filter((idea) => context.me.role === "owner" || idea !== COMMAND);
+    const ideas = offered.map((idea) =>
       h(
         "li",
         {},

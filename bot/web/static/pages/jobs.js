@@ -243,7 +243,7 @@ class JobView {
     const act = (label, action, body, look = "button") =>
       button(label, () => this.#act(action, body), { class: look });
     if (WORKING.has(job.state)) {
-      const words = h("input", { type: "text", "aria-label": "Message to the job", maxlength: "20000" });
+      const words = h("input", { type: "text", "aria-label": "Message to the job", placeholder: "Message to the job", maxlength: "20000" });
       const send = () => words.value.trim() && this.#act("prompt", { text: words.value });
       return [
         words,
@@ -253,10 +253,10 @@ class JobView {
     }
     const again = act("Restart", "restart");
     if (job.state !== "submitted") return [again];
-    const why = h("input", { type: "text", "aria-label": "Reason for a rejection", maxlength: "2000" });
+    const why = h("input", { type: "text", "aria-label": "Reason for a rejection", placeholder: "Reason for a rejection", maxlength: "2000" });
     const reject = button("Reject", () => this.#act("reject", { text: why.value }), { class: "button" });
     const accept = job.digest ? `accept?digest=${encodeURIComponent(this.#shownDigest)}` : "accept";
-    return [act("Accept", accept, undefined, "button primary"), why, reject, again];
+    return [act("Accept", accept, undefined, "button primary"), reject, again, why];
   }
 
   /** @param {string} action @param {Object<string, any>} [body] */
@@ -277,11 +277,12 @@ class JobView {
   #event(event) {
     if (event.seq <= this.#after) return;
     this.#after = event.seq;
-    const about = event.detail ? `${event.name} (${event.detail})` : event.name;
+    const name = event.kind === "status" ? event.name.replace("_", " ") : event.name;
+    const about = event.detail ? `${name} (${event.detail})` : name;
     this.events.append(
       h(
         "li",
-        { class: event.kind },
+        {},
         timeView(event.at),
         h("span", { class: "who" }, `${event.kind.replace("_", " ")} ${about}`),
         h("span", { class: "job-words", title: clip(event.text, 500) }, event.text),

@@ -7,7 +7,7 @@ import { complaint, failure, field, form, loading, note, timeView } from "../par
 import { complain, toast } from "../toasts.js";
 
 /** @typedef {string | number | boolean | null} Written */
-/** @typedef {{key: string, value: Written, choices: string[], variable: string | null}} Setting */
+/** @typedef {{key: string, label: string, about: string, value: Written, choices: string[], variable: string | null}} Setting */
 /** @typedef {{name: string, provider: string, model: string, base_url: string, api_key: string,
  *   variable: string | null}} Model */
 /** @typedef {{file: string, missing: boolean, version: string, models: Model[], settings: Setting[], next_start: string[],
@@ -27,24 +27,6 @@ const MODEL_FIELDS = [
 const IN_THE_FILE = "in the file";
 const KEY_HINT = "The key stays out of the file: store it as a secret below, then name it, such as vault:openai.";
 const HINTS_MS = 150;
-/** A key in words, and what its value does. @type {Object<string, [string, string]>} */
-const WORDS = {
-  "approvals.preset": ["Preset", "When the hub asks: manual, always; whitelist, unless listed or granted; auto_loop, for dangerous tools and beyond the loop budget; auto, for dangerous tools and beyond the time limit only."],
-  "approvals.max_rounds": ["Rounds without a person", "Of one turn since a person last decided. Beyond it, the turn asks whether to continue."],
-  "approvals.max_tools": ["Tool calls without a person", "Of one turn since a person last decided. Beyond it, the turn asks whether to continue."],
-  "approvals.tool_timeout_s": ["Tool time limit (s)", "Of one call, at most the rest of the turn's time. Some tools have their own, such as shell."],
-  "approvals.loop_timeout_s": ["Turn time limit (s)", "Since a person last decided, without the time spent waiting. Beyond it, the turn asks whether to continue."],
-  "approvals.shell_per_minute": ["Shell commands per minute", "For each person."],
-  "approvals.shell_per_hour": ["Shell commands per hour", "For each person."],
-  "approvals.expires_after_s": ["Approval requests expire after (s)", "86400 is one day. Questions as well."],
-  "budget.daily_usd": ["Daily budget (USD), 0: no limit", "Of all model calls. Beyond it, a chat asks the owner whether to go on, and routines stop. Needs prices."],
-  "budget.per_user_daily_usd": ["Daily budget per person (USD), 0: no limit", "Of the calls made for each person."],
-  "budget.hourly_model_calls": ["Model calls per hour, 0: no limit", "In any 60 minutes, of all people and routines together."],
-  "access.sender_per_minute": ["Messages per person and minute, 0: no limit", "The hub refuses more. The owner has no limit."],
-  "agent.context_tokens": ["Tokens per request", "The largest context sent to any model; at least 1000. A model's own window may be smaller."],
-  "agent.answer_tokens": ["Tokens per answer", "The longest answer of a chat turn. A model's own limit may be lower."],
-  "agent.max_waiting": ["Waiting messages", "The most in one conversation; the hub refuses more."],
-};
 const SECTIONS = { approvals: "Approvals", budget: "Budget", access: "Messages", agent: "Answers" };
 
 /** @param {Context} context @returns {Page} */
@@ -146,9 +128,8 @@ class SettingsPage {
       if (changed.length) this.#put("", { changes: Object.fromEntries(changed) });
     };
     const fields = settings.map((one, at) => {
-      const hint = WORDS[one.key]?.[1];
-      const about = hint && h("p", { class: "hint", id: `about-${one.key.replace(".", "-")}` }, hint);
-      if (about) inputs[at].setAttribute("aria-describedby", about.id);
+      const about = h("p", { class: "hint", id: `about-${one.key.replace(".", "-")}` }, one.about);
+      inputs[at].setAttribute("aria-describedby", about.id);
       return h("div", {}, field(labelOf(one), inputs[at]), about);
     });
     return card(title, form(`Save ${title.toLowerCase()}`, save, h("div", { class: "settings-fields" }, ...fields)));
@@ -250,11 +231,7 @@ function jumpTo(section) {
 }
 
 /** @param {Setting} one */
-function labelOf(one) {
-  const name = one.key.slice(one.key.indexOf(".") + 1).replaceAll("_", " ");
-  const words = WORDS[one.key]?.[0] ?? `${name[0].toUpperCase()}${name.slice(1)}`;
-  return one.variable ? `${words} (set by ${one.variable})` : words;
-}
+const labelOf = (one) => (one.variable ? `${one.label} (set by ${one.variable})` : one.label);
 
 /** @param {Setting} one */
 function inputOf(one) {

@@ -118,7 +118,9 @@ class ToolsPage {
       EFFECTS[tool.effect],
       !tool.unattended && "not for jobs and routines",
     ].filter(Boolean);
-    const [about, ...rest] = tool.about.split("\n");
+    const [line] = tool.about.split("\n");
+    const about = /^.*[.!?](?= )/.exec(`${line} `)?.[0] ?? line; // the sentences that end there
+    const rest = tool.about.slice(about.length).trim();
     return h(
       "li",
       { class: "card tool" },
@@ -129,7 +131,7 @@ class ToolsPage {
         h("span", { class: `badge ${tool.now === "runs" ? "good" : ""}` }, tool.setting === "disabled" ? "disabled" : tool.now),
       ),
       h("p", {}, about),
-      rest.join("").trim() && h("details", { class: "settings" }, h("summary", {}, "What the model reads"), h("p", { class: "remembered" }, rest.join("\n").trim())),
+      rest && h("details", { class: "settings" }, h("summary", {}, "What the model reads"), h("p", { class: "remembered" }, rest)),
       h("p", { class: "meta" }, facts.join(" · ")),
       tool.now === "refused" && h("p", { class: "muted" }, tool.reason),
       tool.remedy && h("p", { class: "muted" }, tool.remedy),

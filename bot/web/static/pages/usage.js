@@ -104,7 +104,7 @@ export function usagePlot(rows, count) {
 /** @param {string} heading @param {UsageRow[]} rows */
 function tableOf(heading, rows) {
   const guessed = rows.some((row) => row.estimated_calls);
-  const columns = [heading, "Calls", "Input tokens", "Cached", "Output tokens", "Cost", ...(guessed ? ["Estimated"] : [])];
+  const columns = [heading, "Cost", "Calls", "Input tokens", "Cached", "Output tokens", ...(guessed ? ["Estimated"] : [])];
   const head = h("tr", {}, ...columns.map((column) => h("th", { scope: "col" }, column)));
   const body = h("tbody", {}, ...rows.map((row) => rowOf(row, guessed)));
   const table = h("div", { class: "scroll-x", tabindex: "0" }, h("table", { class: "usage-table" }, h("thead", {}, head), body));
@@ -122,8 +122,8 @@ function rowOf(row, guessed) {
     "tr",
     {},
     h("th", { scope: "row" }, row.name),
-    ...counts.map((count) => h("td", {}, count.toLocaleString())),
     h("td", {}, unpriced(row) || row.free ? h("span", { class: "muted" }, price(row)) : usd(row.cost_micro_usd)),
+    ...counts.map((count) => h("td", {}, count.toLocaleString())),
     guessed ? h("td", {}, estimated) : null,
   );
 }

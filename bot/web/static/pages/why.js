@@ -129,7 +129,7 @@ function eventView(event, me) {
       h("span", { class: "name", title: sender }, sender || "no sender"),
       timeView(event.at, inFull(event.at)),
     ),
-    h("p", { class: "event-text" }, answered ? "An answer to a request" : clip(event.text || "(no text)", 280)),
+    h("p", { class: "event-text" }, answered ? "An answer to a request" : clip(event.text || (/^refused/.test(event.outcome ?? "") ? "(text not stored)" : "(no text)"), 280)),
     h(
       "p",
       { class: "event-outcome" },
