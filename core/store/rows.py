@@ -132,9 +132,9 @@ class CallRow:
     edited_by: str | None = None
 
 
-RunCheck = Callable[[CallRow, Principal, ConsentSettings], str | tuple[Grant, ...]]
+RunCheck = Callable[[CallRow, Principal, ConsentSettings], str | tuple[Grant, ...] | None]
 """A check in the transaction that marks a call running, on the current role, grants and settings. Returns why
-it may not run, or the grants that let it run: () if it needs none."""
+it may not run, or the grants that let it run, if it needs any."""
 
 
 @dataclass(frozen=True, slots=True)
