@@ -12,6 +12,7 @@ NUMBERS = {
     "core.sandbox.disk.BEYOND_BYTES": 4_000_000,
     "core.sandbox.disk.FIRST_PROJECT": 1073741824,
     "core.sandbox.policy.MB": 1_000_000,
+    "core.sandbox.provider_wire.OUTPUT_TOKENS": 16_000,
     "channels.delivery.INTERVAL_S": 1.0,
     "channels.sender.PACED_SHARE": 3,
     "core.runs.window.SHORTENED_EVERY_TURNS": 5,
