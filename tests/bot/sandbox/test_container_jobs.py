@@ -311,6 +311,8 @@ async def test_leftovers_are_removed_and_nothing_that_works_or_is_anothers(
             run("docker", "exec", container, "touch", "/workspace/go")
             await house.telegram.wait_text(OWNER, "It went on.", timeout_s=LIMIT_S)
             await becomes(house, named, JobState.SUBMITTED)
+            await asyncio.to_thread(command, house.directory, "jobs", "reject", named)
+            await becomes(house, named, JobState.FAILED)
             await house.stop()
             run(*make, f"--label=hubbub.hub={hub}", worker_image)
             await house.start()
