@@ -313,10 +313,15 @@ async def test_leftovers_are_removed_and_nothing_that_works_or_is_anothers(
             await becomes(house, named, JobState.SUBMITTED)
             await asyncio.to_thread(command, house.directory, "jobs", "reject", named)
             await becomes(house, named, JobState.FAILED)
+
+            async def nothing_waits() -> bool:
+                return not await house.store.jobs.has_waiting_jobs()
+
+            await house.until(nothing_waits)
             await house.stop()
             run(*make, f"--label=hubbub.hub={hub}", worker_image)
             await house.start()
-            await house.until(partial(none_left, house))  # no job waits, and none is needed for that
+            await house.until(partial(none_left, house))
         finally:
             run("docker", "rm", "--force", others)
 
