@@ -209,6 +209,8 @@ async def test_a_running_job_hears_a_message_and_keeps_its_secrets(tmp_path: Pat
         told = inside + run("docker", "inspect", container) + run("docker", "logs", container)
         told += run("docker", "history", "--no-trunc", worker_image)
         assert KEY not in told
+        look = f"grep -rlsF --exclude-dir=proc --exclude-dir=sys -e {KEY} / || test $? -lt 3"
+        assert run("docker", "exec", container, "sh", "-c", look) == "", "no file has it"
         assert "Permission denied" in inside, "nothing looks into the worker, not even as its own user"
         (known,) = rows(house, "SELECT token_hash FROM job_containers")
         assert known[0] not in {
