@@ -82,7 +82,10 @@ AGENTS = tuple(map(agent_work, PROTOCOLS))
 OF_CUT = ("messages", "model", "note", *REQUESTS)
 """The same of the worker, whose model's first reply is cut off within its call."""
 CUT_WORK = Work("worker_image", f"--sandbox please run: {LINE_OUT}", OF_CUT, "model", only="note")
-WORKS = {"worker": WORKER_WORK, "a reply cut off": CUT_WORK, **dict(zip(PROTOCOLS, AGENTS, strict=True))}
+WORKS = {
+    **{"worker": WORKER_WORK, "a reply cut off": CUT_WORK},
+    **{path.rpartition("/")[2]: work for path, work in zip(PROTOCOLS, AGENTS, strict=True)},
+}
 
 
 def rows(town: MortalHub, sql: str) -> list[tuple[Any, ...]]:
