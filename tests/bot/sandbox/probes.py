@@ -157,6 +157,13 @@ def _() -> None:
     opened("/workspace/link-out")
 
 
+@probe("a file of the host by a hard link in the project")
+def _() -> None:
+    made = f"/host{HOST['project']}/hard"
+    os.link("/host" + HOST["secret"], made)
+    os.unlink(made)
+
+
 @probe("a file of the host by climbing out of the project")
 def _() -> None:
     opened("/workspace/../host" + HOST["secret"])

@@ -209,6 +209,8 @@ async def test_a_running_job_hears_a_message_and_keeps_its_secrets(tmp_path: Pat
         told = inside + run("docker", "inspect", container) + run("docker", "logs", container)
         told += run("docker", "history", "--no-trunc", worker_image)
         assert KEY not in told
+        look = f"grep -rlsF --exclude-dir=proc --exclude-dir=sys -e {KEY} / || test $? -lt 3"
+        assert run("docker", "exec", container, "sh", "-c", look) == "", "no file has it"
         assert "Permission denied" in inside, "nothing looks into the worker, not even as its own user"
         (known,) = rows(house, "SELECT token_hash FROM job_containers")
         assert known[0] not in {
@@ -338,10 +340,17 @@ async def test_leftovers_are_removed_and_nothing_that_works_or_is_anothers(
             run("docker", "exec", container, "touch", "/workspace/go")
             await house.telegram.wait_text(OWNER, "It went on.", timeout_s=LIMIT_S)
             await becomes(house, named, JobState.SUBMITTED)
+            await asyncio.to_thread(command, house.directory, "jobs", "reject", named)
+            await becomes(house, named, JobState.FAILED)
+
+            async def nothing_waits() -> bool:
+                return not await house.store.jobs.has_waiting_jobs()
+
+            await house.until(nothing_waits)
             await house.stop()
             run(*make, f"--label=hubbub.hub={hub}", worker_image)
             await house.start()
-            await house.until(partial(none_left, house))  # no job waits, and none is needed for that
+            await house.until(partial(none_left, house))
         finally:
             run("docker", "rm", "--force", others)
 

@@ -41,7 +41,7 @@ OPEN = (
     "--volume=/sys:/sys:rw",
 )
 """What a container may do that is wide open: as `--privileged`, also where the daemon lacks some rights."""
-LEAST = 53
+LEAST = 54
 """The ways that have to be tried: no fewer than there are."""
 
 
@@ -82,7 +82,7 @@ def bait(tmp_path: Path) -> Iterator[Bait]:
         job.listen()
         told = {
             "port": server.getsockname()[1], "address": own_address(), "abstract": marker, "marker": marker,
-            "process": process.pid, "secret": str(secret), "other": str(other),
+            "process": process.pid, "secret": str(secret), "other": str(other), "project": str(project),
         }  # fmt: skip
         yield Bait(project, json.dumps(told))
         process.kill()

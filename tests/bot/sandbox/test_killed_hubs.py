@@ -82,7 +82,10 @@ AGENTS = tuple(map(agent_work, PROTOCOLS))
 OF_CUT = ("messages", "model", "note", *REQUESTS)
 """The same of the worker, whose model's first reply is cut off within its call."""
 CUT_WORK = Work("worker_image", f"--sandbox please run: {LINE_OUT}", OF_CUT, "model", only="note")
-WORKS = {"worker": WORKER_WORK, "a reply cut off": CUT_WORK, **dict(zip(PROTOCOLS, AGENTS, strict=True))}
+WORKS = {
+    **{"worker": WORKER_WORK, "a reply cut off": CUT_WORK},
+    **{path.rpartition("/")[2]: work for path, work in zip(PROTOCOLS, AGENTS, strict=True)},
+}
 
 
 def rows(town: MortalHub, sql: str) -> list[tuple[Any, ...]]:
@@ -204,7 +207,7 @@ async def test_killed_as_its_container_is_made_or_collected_a_job_works_and_ends
         assert containers(town) == []
 
 
-IMPATIENT_S = 4.0
+IMPATIENT_S = 2.0
 
 
 @pytest.fixture
@@ -339,9 +342,11 @@ end."""
 
 @pytest.mark.parametrize("kind, point", FIRED)
 async def test_killed_as_a_routines_job_works_in_a_container_there_is_one_run_one_job_and_one_notice(
-    tmp_path: Path, worker_image: str, kind: Kind, point: str
+    tmp_path: Path, worker_image: str, kind: Kind, point: str, profile: Profile
 ) -> None:
     """One container's work for each job, also: what a person accepts has its one line."""
+    if profile.name == "ci" and (FIRED.index((kind, point)) + profile.seed) % 2:
+        pytest.skip("another commit's slice")
     async with open_fired_hub(
         tmp_path, kind, reruns=True, work="container", setup=setup_with(worker_image)
     ) as town:
