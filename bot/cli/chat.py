@@ -20,7 +20,7 @@ from bot.config.load import Loaded
 from bot.config.schema import secret_values
 from bot.ops.api_access import ApiAccess, read_access
 from bot.runtime import StartError, needed_to_start
-from bot.terminal.hub_api import hub_api
+from bot.terminal.hub_api import HubApi
 from bot.terminal.remote import RemoteTalk
 from bot.terminal.talk import (
     Asked,
@@ -211,14 +211,13 @@ async def _talk(loaded: Loaded) -> AsyncIterator[Talk]:
     def access() -> ApiAccess | None:
         return read_access(loaded.config.hub.data_dir)
 
-    async with hub_api(access) as api:
-        await _until_published(loaded)
-        talk = RemoteTalk(api, RandomIds().row_id)
-        await talk.open()
-        async with asyncio.TaskGroup() as tasks:
-            following = tasks.create_task(talk.run(), name="following")
-            yield talk
-            following.cancel()
+    await _until_published(loaded)
+    talk = RemoteTalk(HubApi(access), RandomIds().row_id)
+    await talk.open()
+    async with asyncio.TaskGroup() as tasks:
+        following = tasks.create_task(talk.run(), name="following")
+        yield talk
+        following.cancel()
 
 
 async def _until_published(loaded: Loaded) -> None:
