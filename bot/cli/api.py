@@ -2,9 +2,9 @@
 
 import asyncio
 import contextlib
-import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,7 +13,7 @@ import typer
 from bot.cli.exit_codes import CommandFailed
 from bot.cli.output import print_json, printable
 from bot.cli.parameters import data_dir_of, database_of
-from bot.ops.api_access import ApiAccess, read_access
+from bot.ops.api_access import ANSWER_LIMIT_S, ApiAccess, Exchange, NoAnswer, read_access
 from bot.runtime import HTTPX_COMMAND_LINE, AdminError, left_out, needed_to_start
 from bot.views import DecisionView
 from core.errors import StoreLocked
@@ -21,7 +21,6 @@ from core.lazy_module import LazyModule
 from core.store.lease import DataDirectoryLock
 
 if TYPE_CHECKING:
-    import httpx
     import pydantic
     from starlette.types import ASGIApp
 
@@ -32,20 +31,25 @@ else:
     load, offline = LazyModule("bot.config.load"), LazyModule("bot.cli.offline")
     pydantic = LazyModule("pydantic")
 
-ANSWER_LIMIT_S = 15.0
 SETTLED_WITHIN_S = 30.0
 """A hub starts within a second; on a machine with too much to do it takes several."""
 LOOK_AGAIN_S = 0.05
 OTHER_VERSION = "the running hub's response does not match this version; restart the hub with this version"
 
 T = TypeVar("T")
+Body = Mapping[str, Any] | None
+Query = Mapping[str, str | int] | None
+Answer = tuple[int, Any]
+"""The HTTP status and the JSON."""
+Ask = Callable[[str, str, Body, Query, float], Awaitable[Answer]]
+"""Sends method, path, body and query, and waits so many seconds for the answer. Raises NoAnswer."""
 
 
 class HubApi:
     """Requests as the owner. `where`: its address, for people. All methods raise AdminError."""
 
-    def __init__(self, client: "httpx.AsyncClient", where: str, *, runs: bool = True) -> None:
-        self._client = client
+    def __init__(self, ask: Ask, where: str, *, runs: bool = True) -> None:
+        self._ask = ask
         self._where = where
         self.runs = runs
         """True if it is the API of a running hub."""
@@ -74,18 +78,15 @@ class HubApi:
         limit_s: float = ANSWER_LIMIT_S,
     ) -> T:
         """Return the answer, as a value of that type; a refusal is raised with the hub's own words."""
-        import httpx
-
         try:
-            response = await self._client.request(method, path, json=body, params=query, timeout=limit_s)
-            page = response.json()
-        except (httpx.HTTPError, ValueError) as error:
+            status, page = await self._ask(method, path, body, query, limit_s)
+        except NoAnswer as error:
             raise AdminError(
                 "unavailable",
-                f"the hub at {self._where} does not respond ({str(error) or type(error).__name__}); "
+                f"the hub at {self._where} does not respond ({error}); "
                 "it may be starting or stopping: try again in a moment",
             ) from error
-        if response.is_error:
+        if status >= HTTPStatus.BAD_REQUEST:
             raise _refusal(page)
         try:
             return pydantic.TypeAdapter(answer).validate_python(page)
@@ -103,40 +104,30 @@ def _refusal(page: Any) -> AdminError:
             return AdminError("unavailable", OTHER_VERSION)
 
 
-@contextlib.asynccontextmanager
-async def api_at(access: ApiAccess) -> AsyncIterator[HubApi]:
-    """Open the running hub's API: straight to it, past any configured proxy, on this machine without TLS."""
-    # The name the API answers to, also where the hub listens on one of this machine's other addresses.
-    headers = {"Host": "localhost", "Authorization": f"Bearer {access.token}"}
-    async with _client(f"{access.url}/api", headers) as client:
-        yield HubApi(client, access.url)
+def api_at(access: ApiAccess) -> HubApi:
+    """Return the running hub's API."""
+
+    async def ask(method: str, path: str, body: Body, query: Query, limit_s: float) -> Answer:
+        async with Exchange(access, method, f"/api{path}", query=query, body=body, limit_s=limit_s) as answer:
+            return answer.status, await answer.json()
+
+    return HubApi(ask, access.url)
 
 
 @contextlib.asynccontextmanager
 async def api_of(app: "ASGIApp") -> AsyncIterator[HubApi]:
     """Open the API of an application in this process."""
-    async with _client("http://localhost", {}, app) as client:
-        yield HubApi(client, "this machine", runs=False)
-
-
-@contextlib.asynccontextmanager
-async def _client(
-    url: str, headers: Mapping[str, str], app: "ASGIApp | None" = None
-) -> "AsyncIterator[httpx.AsyncClient]":
     with left_out(HTTPX_COMMAND_LINE):
         import httpx
 
-    inside = None if app is None else httpx.ASGITransport(app)
-    no_authorities = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    async def ask(method: str, path: str, body: Body, query: Query, limit_s: float) -> Answer:
+        response = await client.request(method, path, json=body, params=query, timeout=limit_s)
+        return response.status_code, response.json()
+
     async with httpx.AsyncClient(
-        base_url=url,
-        headers=headers,
-        transport=inside,
-        trust_env=False,
-        verify=no_authorities,
-        timeout=ANSWER_LIMIT_S,
+        base_url="http://localhost", transport=httpx.ASGITransport(app), trust_env=False
     ) as client:
-        yield client
+        yield HubApi(ask, "this machine", runs=False)
 
 
 def with_api(path: Path | None, action: Callable[[HubApi], Awaitable[T]], *, new_database: bool = False) -> T:
@@ -194,11 +185,7 @@ def lock_or_hub(
 def running(access: ApiAccess, action: Callable[[HubApi], Awaitable[T]]) -> T:
     """Return the result of an action through the running hub. Raises CommandFailed if it is refused."""
 
-    async def there() -> T:
-        async with api_at(access) as api:
-            return await action(api)
-
-    return _settled(there())
+    return _settled(action(api_at(access)))
 
 
 def _settled(doing: Awaitable[T]) -> T:

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, assert_never, cast
 
 import typer
 
-from bot.cli.exit_codes import FAILED, OK, USAGE
-from bot.cli.serve import load_or_complain, models_in_words, run_to_the_end
-from bot.config.load import Loaded
-from bot.config.schema import secret_values
+from bot.cli.exit_codes import FAILED, OK, USAGE, complain
+from bot.cli.parameters import data_dir_of
+from bot.cli.serve import models_in_words, run_to_the_end
+from bot.config.place import process_environment
 from bot.ops.api_access import ApiAccess, read_access
-from bot.runtime import StartError, needed_to_start
-from bot.terminal.hub_api import hub_api
+from bot.runtime import ConfigError, StartError, needed_to_start
+from bot.terminal.hub_api import HubApi
 from bot.terminal.remote import RemoteTalk
 from bot.terminal.talk import (
     Asked,
@@ -52,10 +52,14 @@ from core.store.lease import is_held
 
 if TYPE_CHECKING:
     from bot import app as hub_program
+    from bot.config import load, schema
+    from bot.config.load import Loaded
     from bot.ops import logs
     from bot.terminal import terminal
 else:
-    hub_program = LazyModule("bot.app")  # half of the start, and a running hub needs none of it here
+    # Most of the start, and a running hub needs none of it here.
+    hub_program = LazyModule("bot.app")
+    load, schema = LazyModule("bot.config.load"), LazyModule("bot.config.schema")
     logs = LazyModule("bot.ops.logs")
     terminal = LazyModule("bot.terminal.terminal")
 
@@ -67,16 +71,33 @@ LOG_NAME = "chat.log"
 SAYS_NOTHING = "Standard input is empty; pipe in a message, or run `hubbub chat` in a terminal."
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where to talk. `loaded`: the configuration for a hub of this process; None while one runs, which has
+    read it."""
+
+    data_dir: Path
+    loaded: "Loaded | None"
+
+    @classmethod
+    def of(cls, path: Path | None) -> "Place":
+        """Look for the hub of the configuration. Raises ConfigError."""
+        data_dir = data_dir_of(path)
+        return cls(data_dir, None if is_held(data_dir) else load.load(path))
+
+
 def chat(path: Path | None, *, as_json: bool) -> int:
     """Talk until the person leaves, or the input ends; the exit code."""
-    loaded = load_or_complain(path)
-    if loaded is None:
+    try:
+        place = Place.of(path)
+    except ConfigError as error:
+        complain(str(error))
         return USAGE
     ended = _Ended()
     try:
-        front = _front(loaded, as_json=as_json)
-        with _log_aside(loaded):
-            run_to_the_end(_chat(loaded, front, ended))
+        front = _front(place, as_json=as_json)
+        with _log_aside(place):
+            run_to_the_end(_chat(place, front, ended))
     except (StartError, TalkFailed) as error:
         typer.echo(f"hubbub: {error}", err=True)
         return FAILED
@@ -85,7 +106,7 @@ def chat(path: Path | None, *, as_json: bool) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains at its end
             return FAILED
         logger.exception("chat.crashed")
-        typer.echo(f"hubbub: something went wrong; see {loaded.config.hub.data_dir / LOG_NAME}", err=True)
+        typer.echo(f"hubbub: something went wrong; see {place.data_dir / LOG_NAME}", err=True)
         return FAILED
     return ended.code
 
@@ -103,22 +124,26 @@ class _Ended:
 
 
 @contextlib.contextmanager
-def _log_aside(loaded: Loaded) -> Iterator[None]:
+def _log_aside(place: Place) -> Iterator[None]:
     """Write the log to a file in the data directory while the terminal shows the conversation. Only
     the last chat's log is kept."""
-    config = loaded.config
-    with needed_to_start(config.hub.data_dir, "make it writable, or set another [hub] data_dir"):
-        config.hub.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fd = os.open(config.hub.data_dir / LOG_NAME, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with needed_to_start(place.data_dir, "make it writable, or set another [hub] data_dir"):
+        place.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fd = os.open(place.data_dir / LOG_NAME, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(fd, "w", encoding="utf-8") as stream:
-        logs.configure(config.log.level, config.log.format, secrets=secret_values(config), stream=stream)
+        if place.loaded is None:
+            logs.configure(stream=stream)
+        else:
+            config = place.loaded.config
+            secrets = schema.secret_values(config)
+            logs.configure(config.log.level, config.log.format, secrets=secrets, stream=stream)
         yield
 
 
-async def _chat(loaded: Loaded, front: Front, ended: _Ended) -> None:
+async def _chat(place: Place, front: Front, ended: _Ended) -> None:
 
     stop = asyncio.Event()
-    async with conversation(loaded, stop) as held:
+    async with conversation(place, stop) as held:
         talking = asyncio.ensure_future(front(held))
         stopping = asyncio.create_task(stop.wait(), name="stop")
         await asyncio.wait([talking, stopping], return_when=asyncio.FIRST_COMPLETED)
@@ -128,12 +153,12 @@ async def _chat(loaded: Loaded, front: Front, ended: _Ended) -> None:
             ended.code = OK if await talking else FAILED
 
 
-def _front(loaded: Loaded, *, as_json: bool) -> Front:
+def _front(place: Place, *, as_json: bool) -> Front:
     """Return the front for this terminal, or for the pipe in its place."""
     if as_json:
         return _lines
     if sys.stdin.isatty() and sys.stdout.isatty():
-        return lambda held: _at_terminal(held, loaded)
+        return lambda held: _at_terminal(held, place)
 
     text = sys.stdin.buffer.read(INPUT_LIMIT_BYTES).decode("utf-8", "replace")
     if not text.strip():
@@ -147,11 +172,10 @@ async def _lines(held: "Conversation") -> bool:
     return await PipeTalk(held.talk, _write).lines(lines_of(sys.stdin.buffer))
 
 
-async def _at_terminal(held: "Conversation", loaded: Loaded) -> bool:
-    colours = _colours(loaded.environment)
-    where = models_in_words(loaded) if held.own_hub else "the running hub"
+async def _at_terminal(held: "Conversation", place: Place) -> bool:
+    colours = _colours(process_environment())
     await terminal.ChatTerminal(
-        held.talk, terminal.kept_history(loaded.config.hub.data_dir), where, colours=colours
+        held.talk, terminal.kept_history(place.data_dir), held.where, colours=colours
     ).run()
     return True
 
@@ -175,56 +199,55 @@ LOOK_AGAIN_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """`own_hub`: it ends with the hub of this process."""
+    """`where`: who answers, in words."""
 
     talk: Talk
-    own_hub: bool
+    where: str
 
 
 @contextlib.asynccontextmanager
-async def conversation(loaded: Loaded, stop: asyncio.Event) -> AsyncIterator[Conversation]:
+async def conversation(place: Place, stop: asyncio.Event) -> AsyncIterator[Conversation]:
     """Open the owner's conversation; `stop` is set when a signal says to end.
 
     Uses the hub that holds the data directory, over its API; without one, a hub that has no platform
     and ends with the block. Raises StartError, or TalkFailed if the running hub can't be asked.
     """
     async with contextlib.AsyncExitStack() as opened:
-        own_hub = not is_held(loaded.config.hub.data_dir)
-        if own_hub:
+        own_hub = None if is_held(place.data_dir) else place.loaded
+        if own_hub is not None:
             try:
-                await opened.enter_async_context(_hub_here(loaded, stop))
+                await opened.enter_async_context(_hub_here(own_hub, stop))
             except StartError as error:
                 if not isinstance(error.__cause__, StoreLocked):
                     raise
-                own_hub = False
-        if not own_hub:
+                own_hub = None
+        if own_hub is None:
             _stop_when_told(stop)
-        talk = await opened.enter_async_context(_talk(loaded))
-        yield Conversation(talk, own_hub)
+        where = "the running hub" if own_hub is None else models_in_words(own_hub)
+        yield Conversation(await opened.enter_async_context(_talk(place.data_dir)), where)
 
 
 @contextlib.asynccontextmanager
-async def _talk(loaded: Loaded) -> AsyncIterator[Talk]:
+async def _talk(data_dir: Path) -> AsyncIterator[Talk]:
     """Return the talk to the hub, the same in both cases, so that a conversation continues with either
     hub."""
 
     def access() -> ApiAccess | None:
-        return read_access(loaded.config.hub.data_dir)
+        return read_access(data_dir)
 
-    async with hub_api(access) as api:
-        await _until_published(loaded)
-        talk = RemoteTalk(api, RandomIds().row_id)
-        await talk.open()
-        async with asyncio.TaskGroup() as tasks:
-            following = tasks.create_task(talk.run(), name="following")
-            yield talk
-            following.cancel()
+    await _until_published(access)
+    talk = RemoteTalk(HubApi(access), RandomIds().row_id)
+    await talk.open()
+    async with asyncio.TaskGroup() as tasks:
+        following = tasks.create_task(talk.run(), name="following")
+        yield talk
+        following.cancel()
 
 
-async def _until_published(loaded: Loaded) -> None:
+async def _until_published(access: Callable[[], ApiAccess | None]) -> None:
     """Wait until a starting hub has published its API's address. Raises TalkFailed."""
     for _ in range(int(OPENS_WITHIN_S / LOOK_AGAIN_S)):
-        if read_access(loaded.config.hub.data_dir) is not None:
+        if access() is not None:
             return
         await asyncio.sleep(LOOK_AGAIN_S)
     raise TalkFailed(
@@ -233,7 +256,7 @@ async def _until_published(loaded: Loaded) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _hub_here(loaded: Loaded, stop: asyncio.Event) -> AsyncIterator[None]:
+async def _hub_here(loaded: "Loaded", stop: asyncio.Event) -> AsyncIterator[None]:
     serves: asyncio.Future[hub_program.App] = asyncio.get_running_loop().create_future()
     hub = asyncio.create_task(
         hub_program.serve(_alone(loaded), ready=serves.set_result, stop=stop), name="hub"
@@ -248,7 +271,7 @@ async def _hub_here(loaded: Loaded, stop: asyncio.Event) -> AsyncIterator[None]:
         await hub
 
 
-def _alone(loaded: Loaded) -> Loaded:
+def _alone(loaded: "Loaded") -> "Loaded":
     """Return the same configuration without platforms, for this machine only, on any free port."""
     config = loaded.config
     http = config.http.model_copy(update={"host": "127.0.0.1", "port": 0, "public_url": ""})

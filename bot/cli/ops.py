@@ -75,8 +75,7 @@ def doctor(path: Path | None, *, as_json: bool) -> None:
         access = read_access(loaded.config.hub.data_dir)
         if access is None:
             raise AdminError("unavailable", "it has not published its API address")
-        async with api_at(access) as api:
-            return await api.get("/status", StatusView)
+        return await api_at(access).get("/status", StatusView)
 
     findings = asyncio.run(
         examine(

@@ -13,30 +13,36 @@ import tempfile
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bot.cli.exit_codes import FAILED, OK, USAGE, complain
 from bot.config.keys import write_for_its_user
-from bot.config.load import Loaded, load
 from bot.config.place import FILE_NAME
-from bot.config.schema import secret_values
 from bot.runtime import PACKAGE, ConfigError, StartError
+from core.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    from bot.config import load, schema
+    from bot.config.load import Loaded
+else:
+    # A terminal at a running hub needs none of these.
+    load, schema = LazyModule("bot.config.load"), LazyModule("bot.config.schema")
 
 logger = logging.getLogger(__name__)
 
 LAST_THREADS_S = 0.5
 
 
-def load_or_complain(path: Path | None, *, secrets: bool = True) -> Loaded | None:
+def load_or_complain(path: Path | None, *, secrets: bool = True) -> "Loaded | None":
     """Return the configuration, or None after printing its problems. `secrets`: see `load`."""
     try:
-        return load(path, secrets=secrets)
+        return load.load(path, secrets=secrets)
     except ConfigError as error:
         complain(str(error))
         return None
 
 
-def models_in_words(loaded: Loaded) -> str:
+def models_in_words(loaded: "Loaded") -> str:
     """Return the models as text, such as `main (openai), spare (demo)`."""
     return ", ".join(f"{model.name} ({model.provider})" for model in loaded.config.models)
 
@@ -104,7 +110,7 @@ def _say(text: str) -> None:
 
 
 def _ran(
-    loaded: Loaded,
+    loaded: "Loaded",
     serving: Coroutine[Any, Any, None],
     *,
     quiet: bool = False,
@@ -118,7 +124,7 @@ def _ran(
     from bot.ops.logs import configure
 
     log = loaded.config.log
-    configure("warning" if quiet else log.level, log.format, secrets=secret_values(loaded.config))
+    configure("warning" if quiet else log.level, log.format, secrets=schema.secret_values(loaded.config))
     if at_terminal and log.file_limit_mb:
         for handler in logging.getLogger().handlers:
             handler.setLevel(logging.WARNING)
@@ -177,7 +183,7 @@ def own_name() -> str:
     return started if here.startswith("..") else here
 
 
-def _banner(url: str, login_url: str, loaded: Loaded) -> str:
+def _banner(url: str, login_url: str, loaded: "Loaded") -> str:
     """Return the start message: the hub's address, and three ways to go on from here."""
     config, name = loaded.config, own_name()
     option = f" --config {loaded.source}" if loaded.source and loaded.source != Path(FILE_NAME) else ""
@@ -208,7 +214,7 @@ _BROWSER_PAGE = (
 
 
 @contextlib.contextmanager
-def opened_in_browser(link: str, loaded: Loaded) -> Iterator[None]:
+def opened_in_browser(link: str, loaded: "Loaded") -> Iterator[None]:
     """Open the link in a browser where there is one; the file that leads there ends with the context."""
     command = _browser(loaded.environment)
     if command is None:

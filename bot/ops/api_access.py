@@ -1,15 +1,29 @@
-"""Access of commands to a running hub on the same machine: a file next to the database, for its user only."""
+"""Access of commands to a running hub on the same machine: a file next to the database, for its user only,
+and requests with what it says."""
 
+import asyncio
 import contextlib
 import json
 import os
 import secrets
-from collections.abc import Iterator
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+from urllib.parse import urlencode, urlsplit
 
 from bot.runtime import StartError, needed_to_start
 from core.lazy_dataclass import dataclass
+from core.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    from http import client
+else:
+    client = LazyModule("http.client")  # the hub itself needs none
+
+T = TypeVar("T")
 
 ACCESS_NAME = "api.json"
 TOKEN_BYTES = 32
@@ -68,3 +82,98 @@ def read_access(data_dir: Path) -> ApiAccess | None:
         raise StartError(f"can't use {data_dir / ACCESS_NAME}: {error.strerror}; {advice}") from error
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+# Requests, as plain HTTP and past any proxy. A client of the usual kind, ready for TLS and much else, takes
+# longer to load than the command that needs it.
+
+ANSWER_LIMIT_S = 15.0
+PIECE_BYTES = 65_536
+
+
+class NoAnswer(Exception):
+    """The hub did not answer in time, or with something that is no answer; the message says what happened."""
+
+
+class Exchange:
+    """One request to the running hub, sent as the context is entered; whatever waits for it ends with the
+    context. All methods raise NoAnswer.
+
+    `body`: sent as JSON; `limit_s`: the longest time without a sign of the hub.
+    """
+
+    def __init__(
+        self,
+        access: ApiAccess,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str | int] | None = None,
+        body: Mapping[str, Any] | None = None,
+        limit_s: float = ANSWER_LIMIT_S,
+    ) -> None:
+        where = urlsplit(access.url)
+        # The name the API answers to, also where the hub listens on one of this machine's other addresses.
+        self._headers = {"Host": "localhost", "Authorization": f"Bearer {access.token}"}
+        if body is not None:
+            self._headers["Content-Type"] = "application/json"
+        self._asked = (method, f"{path}?{urlencode(query)}" if query else path)
+        self._body = None if body is None else json.dumps(body).encode()
+        self._connection = client.HTTPConnection(where.hostname or "", where.port, timeout=limit_s)
+        self._socket: socket.socket | None = None
+        self._answer: client.HTTPResponse
+        # Its own: a hub in this process may need all other threads to answer.
+        self._thread = ThreadPoolExecutor(1)
+        self._ended = False
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._step(self._send)
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    async def __aexit__(self, *_raised: object) -> None:
+        self._end()
+
+    @property
+    def status(self) -> int:
+        """The answer's HTTP status."""
+        return self._answer.status
+
+    async def json(self) -> Any:
+        """Return the answer."""
+        text = await self._step(self._answer.read)
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise NoAnswer(f"HTTP {self.status} without JSON") from error
+
+    async def pieces(self, silence_s: float) -> AsyncIterator[bytes]:
+        """Yield the answer as it comes, until it ends or nothing has come for so long."""
+        if self._socket is not None:
+            self._socket.settimeout(silence_s)
+        while piece := await self._step(lambda: self._answer.read1(PIECE_BYTES)):
+            yield piece
+
+    def _send(self) -> None:
+        self._connection.connect()
+        self._socket = self._connection.sock
+        if not self._ended:
+            self._connection.request(*self._asked, self._body, self._headers)
+            self._answer = self._connection.getresponse()
+
+    async def _step(self, step: Callable[[], T]) -> T:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, step)
+        except (OSError, client.HTTPException) as error:
+            raise NoAnswer(str(error) or type(error).__name__) from error
+
+    def _end(self) -> None:
+        self._ended = True
+        if self._socket is not None:
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)  # wakes the thread if it waits
+        self._connection.close()
+        self._thread.shutdown(wait=False)

@@ -21,9 +21,14 @@ from contextvars import ContextVar
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO
 
-from bot.config.schema import Config, secret_values
+from core.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    from bot.config import schema
+else:
+    schema = LazyModule("bot.config.schema")
 
 STRUCK_OUT = "***"
 SHORTEST_SECRET = 4
@@ -205,7 +210,7 @@ MB = 1024 * 1024
 
 
 @contextlib.contextmanager
-def log_file(config: Config) -> Iterator[None]:
+def log_file(config: "schema.Config") -> Iterator[None]:
     """Write every record to the file as well within the context, without secrets.
 
     The caller holds the directory's lock. Raises OSError if the file can't be written.
@@ -216,7 +221,7 @@ def log_file(config: Config) -> Iterator[None]:
     handler = _RotatingHandler(
         config.hub.data_dir / LOG_NAME, config.log.file_limit_mb * MB, config.log.files_kept
     )
-    handler.setFormatter(JsonFormatter(Redactor(secret_values(config))))
+    handler.setFormatter(JsonFormatter(Redactor(schema.secret_values(config))))
     root = logging.getLogger()
     root.addHandler(handler)
     try:

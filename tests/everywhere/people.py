@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bot.ops.api_access import read_access
-from bot.terminal.hub_api import hub_api
+from bot.terminal.hub_api import HubApi
 from bot.terminal.remote import RemoteTalk
 from bot.terminal.talk import Asked, Author, Said
 from channels.discord.inbound import OPTION
@@ -303,17 +303,16 @@ class AtTerminal:
 @contextlib.asynccontextmanager
 async def terminal(directory: Path) -> AsyncIterator[AtTerminal]:
     """The owner at a terminal, with the hub that runs in that directory."""
-    async with hub_api(lambda: read_access(directory / "data")) as api:
-        talk = RemoteTalk(api, RandomIds().row_id)
-        await talk.open()
-        person = AtTerminal(talk)
-        following = [asyncio.create_task(talk.run()), asyncio.create_task(person.look())]
-        try:
-            yield person
-        finally:
-            for one in following:
-                one.cancel()
-            await asyncio.gather(*following, return_exceptions=True)
+    talk = RemoteTalk(HubApi(lambda: read_access(directory / "data")), RandomIds().row_id)
+    await talk.open()
+    person = AtTerminal(talk)
+    following = [asyncio.create_task(talk.run()), asyncio.create_task(person.look())]
+    try:
+        yield person
+    finally:
+        for one in following:
+            one.cancel()
+        await asyncio.gather(*following, return_exceptions=True)
 
 
 def last(seen: list[Seen], text: str) -> Seen | None:

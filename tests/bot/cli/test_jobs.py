@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import pytest_asyncio
 
 from core.job import JobState
@@ -45,18 +46,28 @@ LOADED = (
 )
 
 
-async def modules_of(directory: Path, *words: str) -> list[str]:
+async def modules_of(directory: Path, *words: str, **variables: str) -> list[str]:
     """Return the modules that a command loads, in an interpreter of its own."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", LOADED, *words),
         cwd=directory,
-        env={"PATH": os.defpath, "PYTHONPATH": str(ROOT)},
+        env={"PATH": os.defpath, "PYTHONPATH": str(ROOT), **variables},
+        stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
     )
     _, told = await process.communicate()
     assert process.returncode == 0
     return told.decode().split()
+
+
+@pytest.mark.parametrize("words", ["jobs list", "usage", "tools list", "chat --json"])
+async def test_what_asks_the_running_hub_leaves_judging_the_configuration_to_it(
+    house: Hub, words: str
+) -> None:
+    loaded = await modules_of(house.directory, *words.split(), HUBBUB__LOG__LEVEL="none there is")
+    assert "bot.ops.api_access" in loaded
+    assert {"bot.config.schema", "bot.config.load", "httpx"} & set(loaded) == set()
 
 
 async def test_a_job_of_a_person_who_never_wrote_is_told_of_in_their_notices(house: Hub) -> None:

@@ -1,5 +1,6 @@
 """The parts of a terminal conversation: queue, history, completion, and what came as JSON."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
+from bot.ops.api_access import ApiAccess
+from bot.terminal.hub_api import HubApi
 from bot.terminal.remote import ITEM, SUMMARIZED, blocks_in, card_in, detail_of, said_in
 from bot.terminal.talk import Began, Feed, Rested, Said, Wrote
 from bot.terminal.terminal import HISTORY_LIMIT_BYTES, CommandCompleter, kept_history
@@ -127,3 +130,19 @@ def test_every_call_of_a_joint_card_is_shown_and_each_answer_has_its_key() -> No
         assert f"{number}. shell: it writes\n\n╭─\ntouch {name}\n# 2. shell\n╰─" in shown
     assert list(keys_of(card)) == ["a", "d", "o"]
     assert card.arguments is None
+
+
+async def test_a_request_that_nobody_waits_for_any_more_is_cut() -> None:
+    connected: asyncio.Future[asyncio.StreamReader] = asyncio.get_running_loop().create_future()
+    silent = await asyncio.start_server(lambda reader, _: connected.set_result(reader), "127.0.0.1", 0)
+    port = silent.sockets[0].getsockname()[1]
+    api = HubApi(lambda: ApiAccess(f"http://127.0.0.1:{port}", "token", "1"))
+    asked = asyncio.create_task(api.get("/api/threads", limit=1))
+    request = await (await connected).readuntil(b"\r\n\r\n")
+    assert request.startswith(b"GET /api/threads?limit=1 HTTP/1.1\r\n")
+    assert b"\r\nHost: localhost\r\n" in request
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    assert await connected.result().read() == b""
+    silent.close()
