@@ -362,13 +362,16 @@ NOT_HERE = "can't be decided"
 
 @dataclass(frozen=True, slots=True)
 class ChangedDecision:
-    """A call that would be decided otherwise. `was`, `now`: runs, asks or refused; `now` may be NOT_HERE."""
+    """A call that would be decided otherwise. `was`, `now`: runs, asks or refused; `now` may be NOT_HERE.
+    `user`, `name`: for whom it was made; `about`: the first line of what people see of it."""
 
     at: int
     call_id: str
     thread_id: str
     user: str
+    name: str
     tool: str
+    about: str
     was: str
     now: str
     reason: str
@@ -423,10 +426,10 @@ def _otherwise(pipeline: "CallPipeline", past: PastCall) -> ChangedDecision | No
     now, reason = _judged(pipeline, past)
     if now == past.was:
         return None
-    call = past.call
-    return ChangedDecision(
-        past.at, call.call_id, past.thread_id, past.principal.user_id, call.tool, past.was, now, reason
-    )
+    call, whose = past.call, past.principal
+    about = pipeline.shown(call).partition("\n")[0]
+    at, of = (past.at, call.call_id, past.thread_id), (whose.user_id, whose.name)
+    return ChangedDecision(*at, *of, call.tool, about, past.was, now, reason)
 
 
 def _judged(pipeline: "CallPipeline", past: PastCall) -> tuple[str, str]:

@@ -107,6 +107,10 @@ async def test_a_model_added_in_settings_is_approved_and_used_at_once(
         row = page.get_by_role("row").filter(has_text="second")
         await expect(row.get_by_text("no price set")).to_be_visible()
         await console.open("settings")
+        await expect(page.get_by_role("region", name="Budget")).to_be_visible()
+        await page.mouse.move(60, 300)  # over the navigation
+        await page.mouse.wheel(0, 600)
+        await page.wait_for_function("() => document.querySelector('main').scrollTop > 0")
         await page.get_by_role("navigation", name="Sections").get_by_role("button", name="Budget").click()
         budget = page.get_by_role("region", name="Budget")
         await expect(budget).to_be_focused()

@@ -110,7 +110,7 @@ export const send = (message) => change("/chat/send", message);
 export const press = (press) => change("/chat/press", press);
 
 /** @param {{state: "pending" | "decided", query?: string, outcome?: string, before?: string, limit?: number}} query */
-/** @typedef {{judged: number, left_out: number, otherwise: {at: number, thread_id: string, user: string, tool: string,
+/** @typedef {{judged: number, left_out: number, otherwise: {at: number, thread_id: string, name: string, tool: string, about: string,
  *   was: string, now: string, reason: string}[]}} DryRun */
 
 /** @param {string} preset "" for the configured one @returns {Promise<DryRun>} */

@@ -169,7 +169,7 @@ const MAX_HEARD = 5;
 export function announce(text) {
   const region = document.getElementById("announcer");
   if (!region) return;
-  region.append(h("p", { class: HEARD }, text.slice(0, 300)));
+  region.append(h("p", { class: HEARD, data: { at: performance.now() } }, text.slice(0, 300)));
   for (const old of [...region.querySelectorAll(`:scope > .${HEARD}`)].slice(0, -MAX_HEARD)) old.remove();
 }
 

@@ -77,6 +77,9 @@ export class Shell {
     const more = iconButton("more", "More", () => this.#more(bar, more), { class: "icon-button nav-more" });
     more.setAttribute("aria-expanded", "false");
     bar.append(more, foot);
+    // There is nothing to scroll here but in a low window: the page is meant.
+    const scrolls = (/** @type {WheelEvent} */ event) => bar.scrollHeight <= bar.clientHeight && this.main.scrollBy(0, event.deltaY);
+    bar.addEventListener("wheel", scrolls, { passive: true });
     this.nav.addEventListener("click", () => bar.classList.contains("open") && this.#more(bar, more));
     return bar;
   }

@@ -34,9 +34,9 @@ export function toast(text, { bad = false, action } = {}) {
 /** A toast so young belongs to what led to the page. */
 const FRESH_MS = 1_000;
 
-/** Ends what was said on the page that somebody leaves. */
+/** Ends what was said on the page that somebody leaves, also to screen readers. */
 export function endToasts() {
-  for (const one of document.querySelectorAll(".toast"))
+  for (const one of document.querySelectorAll("#announcer > [data-at]"))
     if (performance.now() - Number(/** @type {HTMLElement} */ (one).dataset.at) > FRESH_MS) one.remove();
 }
 

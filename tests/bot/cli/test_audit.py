@@ -196,6 +196,8 @@ def test_why_with_an_empty_key_explains_keys(tmp_path: Path) -> None:
 def otherwise(directory: Path, *words: str) -> list[tuple[str, str, str]]:
     page = json.loads(command(directory, "policy", "test", "--json", *words).out)
     assert (page["judged"], page["left_out"]) == (4, 1)
+    about = {one["tool"]: one["about"] for one in page["otherwise"]}
+    assert (about.get("json", "text: {}"), about.get("shell", "ls")[-2:]) == ("text: {}", "ls")
     return [(one["tool"], one["was"], one["now"]) for one in page["otherwise"]]
 
 

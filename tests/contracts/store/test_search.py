@@ -55,6 +55,8 @@ QUERIES = [
     ("before:2023-11-15 staging", True),
     ("before:2023-11-14 staging", False),
     ("after:soon staging", False),  # no day, so it is words
+    ("Where was the staging?", True),  # small words of a question
+    ("where was it", False),  # which count without others
 ]
 
 

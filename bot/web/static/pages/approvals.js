@@ -4,7 +4,7 @@ import * as api from "../api.js";
 import { approvalCard } from "../approval_card.js";
 import { codeView } from "../blocks.js";
 import { button, confirmButton, h, icon, roving, settled } from "../dom.js";
-import { inFull, shortTime } from "../format.js";
+import { clip, inFull, shortTime } from "../format.js";
 import { decisionsPlot, failure, field, loading, note, timeView } from "../parts.js";
 import { link } from "../router.js";
 import { complain, toast } from "../toasts.js";
@@ -234,13 +234,13 @@ function grantCard({ tool, pattern, covers: words, user_id, thread_id, subject, 
 }
 
 /** @param {DryRun["otherwise"][number]} one */
-function changedCard({ tool, was, now, reason, user, thread_id, at }) {
+function changedCard({ tool, about, was, now, reason, name, thread_id, at }) {
   return h(
     "article",
     { class: "card", tabindex: "-1" },
-    h("header", {}, h("h3", {}, h("code", {}, tool)), h("span", { class: "badge" }, `${was} → ${now}`)),
+    h("header", {}, h("h3", {}, h("code", {}, tool), " ", h("code", {}, clip(about))), h("span", { class: "badge" }, `${was} → ${now}`)),
     reason && h("p", {}, reason),
-    h("p", { class: "meta" }, user, timeView(at, shortTime(at)), h("a", { href: link("chat", thread_id) }, "Open conversation")),
+    h("p", { class: "meta" }, name, timeView(at, shortTime(at)), h("a", { href: link("chat", thread_id) }, "Open conversation")),
   );
 }
 
