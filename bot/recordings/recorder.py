@@ -29,6 +29,7 @@ from bot.recordings.values import (
     plain_value,
     plan_to_json,
     request_to_json,
+    run_id,
     run_kind,
     web_request_to_json,
 )
@@ -140,6 +141,7 @@ class Recorder:
         match event:
             case RunStarted(kind=kind):
                 run_kind.set(kind.value)
+                run_id.set(turn_id)
             case RunEnded():
                 run_kind.set("")
             case Finished(text=text) if run_kind.get() == RunKind.CHAT:
@@ -236,7 +238,12 @@ class Recorder:
         """Record a request and return its number."""
         tools = self._tools_of(request.tools)
         return self.write(
-            "ask", run=run_kind.get(), model=model, tools=tools, request=request_to_json(request)
+            "ask",
+            run=run_kind.get(),
+            of=run_id.get(),
+            model=model,
+            tools=tools,
+            request=request_to_json(request),
         )
 
     def replied(self, ask: int, pieces: Sequence[str], **end: Any) -> None:

@@ -10,6 +10,7 @@ from typing import Any, cast
 from bot.recordings.log import Record, without_secrets
 from bot.recordings.routines import FedHub, routine_end
 from bot.recordings.values import (
+    FED,
     FOLLOWED,
     ReplayClock,
     ReplayIds,
@@ -37,10 +38,6 @@ from core.web import WebRequest
 
 UNSENT_S = 2.0
 """The longest wait for a message that was shown earlier in the recording, such as a timer's."""
-
-
-FED = frozenset({"session", "in", "routine", "fired"})
-"""What a replay brings about itself: starts, input, changes of routines and their runs."""
 _BEGINNINGS = {"reply": "ask", "outcome": "call", "ended": "job"}
 """What names the record of the beginning, by the kind of the one of the end."""
 
@@ -99,11 +96,13 @@ class Script:
         begun: dict[int, _Exchange] = {}
         tools: dict[int, Any] = {}
         version_then = ""
+        replied: dict[str, _Exchange] = {}
         for record in self.records:
             number = record["n"]
             match record["k"]:
                 case "session":
                     version_then = record["version"]
+                    replied = {one.record["of"]: one for one in begun.values() if "reply" in (one.end or {})}
                 case "tools":
                     tools[number] = record["tools"]
                 case "ask" if record["run"] in FOLLOWED:
@@ -111,10 +110,12 @@ class Script:
                     system = system.replace(f"in hubbub {version_then}.", f"in hubbub {version()}.")
                     request = {**record["request"], "system": system}
                     whole = self._request(record["model"], request, tools[record["tools"]])
-                    told = f"a request to the model {record['model']}"
-                    begun[number] = _Exchange(record, sort_key(whole), told)
-                    self._requests[number] = whole
-                    self._asks[begun[number].key].append(begun[number])
+                    asked = _Exchange(record, sort_key(whole), f"a request to the model {record['model']}")
+                    self._requests[number], begun[number] = whole, asked
+                    self._asks[asked.key].append(asked)
+                    before = replied.pop(record["of"], None)
+                    if before is not None and before.key == asked.key:
+                        before.end = None  # the hub was killed before it stored that reply
                 case "call" if record["run"] in FOLLOWED:
                     key = self._call(record["tool"], record["arguments"])
                     begun[number] = _Exchange(record, key, f"the call {key}")
@@ -304,8 +305,7 @@ class Script:
 
     async def answered(self, model: str, request: ModelRequest) -> Record:
         """Return the record of the reply to a request. Never returns for one that isn't there."""
-        tools = [plain_value(tool) for tool in request.tools]
-        came = self._request(model, request_to_json(request), tools)
+        came = self._request(model, request_to_json(request), list(map(plain_value, request.tools)))
         waiting = self._asks.get(sort_key(came))
         if not waiting:
             self._differs_from_next(came)

@@ -242,8 +242,11 @@ def other_call(came: str, expected: Record | None) -> str:
 # The time and ids of a recording and of its replay.
 
 run_kind: ContextVar[str] = ContextVar("kind of the run that a task works for, empty outside", default="")
+run_id: ContextVar[str] = ContextVar("the run that a task works for, empty outside", default="")
 FOLLOWED = frozenset({RunKind.CHAT, RunKind.ROUTINE, RunKind.JOB})
 """The runs that a replay repeats. What a subtask did is the outcome of its call."""
+FED = frozenset({"session", "in", "routine", "fired"})
+"""What a replay brings about itself: starts, input, changes of routines and their runs."""
 
 
 async def for_ever() -> NoReturn:

@@ -427,7 +427,7 @@ async def test_restarts_in_the_middle_of_turns_are_replayed(tmp_path: Path) -> N
         assert rows(tmp_path / "own", said) == rows(town.directory, said)
 
 
-async def test_what_the_store_accepted_in_the_instant_of_a_kill_is_replayed(tmp_path: Path) -> None:
+async def test_what_the_store_took_in_the_instant_of_a_kill_is_replayed(tmp_path: Path) -> None:
     (tmp_path / "town").mkdir()
     own, recorded = tmp_path / "rec", tmp_path / "rec" / FILE_NAME
     async with open_mortal_hub(tmp_path / "town") as town, Website() as site:
@@ -459,9 +459,12 @@ async def test_what_the_store_accepted_in_the_instant_of_a_kill_is_replayed(tmp_
         town.owner_says("please run: touch once")
         await town.answer_cards_until([OWNER], lambda: bool(town.pressed))
         assert await town.exit_code() == -signal.SIGKILL
-        await town.start(record=own)
+        await town.start(AtCommit("finish_turn_and_enqueue", 2, "before"), record=own)
         await town.telegram.wait_text(OWNER, "Done:")
-        await says("thank you")
+        town.owner_says("thank you")  # its reply is recorded and not stored
+        assert await town.exit_code() == -signal.SIGKILL
+        await town.start(record=own)
+        await town.telegram.wait_text(OWNER, "You said: thank you")
         await town.stop()
         place = Place(cast("Hub", town), site, own, [], 0)
         assert [record["killed"] for record in place.records("accepted")].count(True) == 2
