@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from bot.ops.api_access import ApiAccess
+from bot.ops.api_access import ANSWER_LIMIT_S, ApiAccess
 from bot.terminal.hub_api import HubApi
 from bot.terminal.remote import ITEM, SUMMARIZED, blocks_in, card_in, detail_of, said_in
 from bot.terminal.talk import Began, Feed, Rested, Said, Wrote
@@ -133,16 +133,21 @@ def test_every_call_of_a_joint_card_is_shown_and_each_answer_has_its_key() -> No
 
 
 async def test_a_request_that_nobody_waits_for_any_more_is_cut() -> None:
-    connected: asyncio.Future[asyncio.StreamReader] = asyncio.get_running_loop().create_future()
-    silent = await asyncio.start_server(lambda reader, _: connected.set_result(reader), "127.0.0.1", 0)
+    loop = asyncio.get_running_loop()
+    connected: asyncio.Future[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = loop.create_future()
+    silent = await asyncio.start_server(lambda *both: connected.set_result(both), "127.0.0.1", 0)
     port = silent.sockets[0].getsockname()[1]
     api = HubApi(lambda: ApiAccess(f"http://127.0.0.1:{port}", "token", "1"))
     asked = asyncio.create_task(api.get("/api/threads", limit=1))
-    request = await (await connected).readuntil(b"\r\n\r\n")
+    reader, writer = await connected
+    request = await reader.readuntil(b"\r\n\r\n")
     assert request.startswith(b"GET /api/threads?limit=1 HTTP/1.1\r\n")
     assert b"\r\nHost: localhost\r\n" in request
     asked.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asked
-    assert await connected.result().read() == b""
+    async with asyncio.timeout(ANSWER_LIMIT_S / 3):  # well before it would have given up
+        assert await reader.read() == b""
+    writer.close()
+    await writer.wait_closed()
     silent.close()
