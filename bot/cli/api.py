@@ -42,7 +42,7 @@ Query = Mapping[str, str | int] | None
 Answer = tuple[int, Any]
 """The HTTP status and the JSON."""
 Ask = Callable[[str, str, Body, Query, float], Awaitable[Answer]]
-"""Sends method, path, body and query, and waits so many seconds for the answer. Raises NoAnswer."""
+"""Sends method, path, body and query, and waits for the answer, in seconds. Raises NoAnswer."""
 
 
 class HubApi:

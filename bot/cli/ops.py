@@ -120,7 +120,7 @@ def check(path: Path | None, *, as_json: bool) -> None:
 
 def reload(path: Path | None, *, as_json: bool) -> None:
     """Have the running hub read the configuration again."""
-    access = api_access.read_access(data_dir_of(path))
+    access = api_access.read_access(load(path, secrets=False).config.hub.data_dir)
     if access is None:
         raise CommandFailed("no hub is running here; the next start reads the file: hubbub run")
     done = running(access, lambda api: api.post("/config/reload", ReloadView))

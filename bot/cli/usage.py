@@ -72,9 +72,19 @@ def _usage_row(row: UsageView) -> Sequence[str]:
         f"{row.input_tokens:,}",
         f"{row.cached_input_tokens:,}",
         f"{row.output_tokens:,}",
-        _usd(row.cost_micro_usd),
+        _cost(row),
         *(estimated if row.estimated_calls else ("", "", "")),
     )
+
+
+def _cost(row: UsageView) -> str:
+    """Return the cost in the words of the console."""
+    if row.free:
+        return "free"
+    tokens = row.input_tokens + row.output_tokens + row.estimated_tokens
+    if tokens and not row.cost_micro_usd + row.estimated_cost_micro_usd:
+        return "no price set"
+    return _usd(row.cost_micro_usd)
 
 
 def _usd(micro_usd: int) -> str:

@@ -213,7 +213,7 @@ class PausedContainers:
     @contextlib.asynccontextmanager
     async def with_tools(self, job_id: str, limit: asyncio.Timeout) -> AsyncIterator[None]:
         """Pause a job's container whenever tools are paused within the context, and its time limit with it.
-        One that an earlier hub left paused goes on if tools may run."""
+        One that an earlier hub left paused is unpaused if tools may run."""
         task = asyncio.create_task(self._follow(job_id, limit), name=f"pauses of job {job_id}")
         try:
             yield
@@ -223,8 +223,8 @@ class PausedContainers:
 
     @contextlib.asynccontextmanager
     async def started(self, job_id: str) -> AsyncIterator[None]:
-        """Start a container within the context: not while tools are paused, and if they are paused meanwhile
-        it is, too, before the pause is answered."""
+        """Start a container within the context: not while tools are paused, and if they are paused before its
+        end, the container is, too, before the pause is answered."""
         await self._pause.lifted()
         with self._pause.stops() as stop:
             yield
@@ -245,7 +245,7 @@ class PausedContainers:
             limit.reschedule(None if until_s is None else until_s + loop.time() - now_s)
 
     async def _each(self, job_id: str, change: Callable[[str], Awaitable[None]]) -> None:
-        """Change the job's container, once Docker can be reached; it refuses what is so already."""
+        """Change the job's container, once Docker can be reached; it refuses a change made already."""
         while True:
             try:
                 for container_id in await self._engine.labelled({**self._labels, JOB_LABEL: job_id}):

@@ -151,7 +151,7 @@ class Exchange:
             raise NoAnswer(f"HTTP {self.status} without JSON") from error
 
     async def pieces(self, silence_s: float) -> AsyncIterator[bytes]:
-        """Yield the answer as it comes, until it ends or nothing has come for so long."""
+        """Yield the answer as it comes, until it ends or none has come in that time."""
         if self._socket is not None:
             self._socket.settimeout(silence_s)
         while piece := await self._step(lambda: self._answer.read1(PIECE_BYTES)):

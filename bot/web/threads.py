@@ -132,7 +132,7 @@ class FoundMessage(Page):
 
 
 class FoundPage(Page):
-    """The newest first. `words`: what was searched for, in lower case, without filters and small words."""
+    """The newest first. `words`: the words searched for, in lower case, without filters and small words."""
 
     found: tuple[FoundMessage, ...]
     words: tuple[str, ...]

@@ -103,7 +103,7 @@ class HubClient:
             wait_s = min(wait_s * 2, LONGEST_WAIT_S)
 
     async def watch(self) -> None:
-        """Wait until no hub has been in reach for too long, whatever else goes on. Raises HubLost."""
+        """Wait until no hub has been in reach for too long, whatever else is done. Raises HubLost."""
         reached_s = time.monotonic()
         while True:
             await asyncio.sleep(min(LOOK_EVERY_S, self._lost_s / 4))

@@ -233,7 +233,7 @@ class ContainerChanges(Protocol):
 
 
 class ContainerRecords(Protocol):
-    """What is shown of jobs in containers: what they used, reached and changed."""
+    """Facts about jobs in containers that people see: what they used, reached and changed."""
 
     async def record_use(self, job_id: str, use: ContainerUse) -> None:
         """Record what a job's container used so far."""

@@ -19,6 +19,7 @@ NUMBERS = {
     "bot.terminal.terminal.HISTORY_LIMIT_BYTES": 262_144,
     "bot.cli.exit_codes.USAGE": 2,
     "bot.jobs.job_socket.BACKLOG": 16,
+    "bot.ops.api_access.ANSWER_LIMIT_S": 15.0,
     "bot.jobs.job_socket.MAX_LOGGED": 100,
     "bot.jobs.upkeep.MAX_SAMPLES": 120,
     "core.store.sql.job_containers.MAX_ASKED": 8,

@@ -1,4 +1,4 @@
-"""Past calls with their outcomes, for judging them by other rules; and what was asked of whom about the calls
+"""Past calls with their outcomes, for judging them by other rules; and who was asked about the calls
 of a turn, or let them run unasked."""
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
