@@ -10,7 +10,7 @@ import contextlib
 import json
 from collections.abc import Callable, Coroutine
 from functools import partial
-from json import decoder, scanner
+from json import decoder, encoder, scanner
 from typing import Any, TypeVar, cast
 
 ON_LOOP_CHARS = 4096
@@ -26,6 +26,28 @@ T = TypeVar("T")
 
 class TooManyValues(ValueError):
     """A long JSON text has more values than its reader takes."""
+
+
+def json_encoder(
+    *, ensure_ascii: bool = True, separators: tuple[str, str] = (", ", ": "), sort_keys: bool = False
+) -> Callable[[Any], str]:
+    """Return what `json.JSONEncoder` has as `encode` with these options, which makes an encoder in C anew for
+    every value. Values must not contain themselves."""
+    like = json.JSONEncoder(
+        ensure_ascii=ensure_ascii, separators=separators, sort_keys=sort_keys, check_circular=False
+    )
+    in_c: Any = encoder
+    if in_c.c_make_encoder is None:
+        return like.encode
+    escaped = in_c.encode_basestring_ascii if ensure_ascii else in_c.encode_basestring
+    item, key = separators
+    pieces = in_c.c_make_encoder(None, like.default, escaped, None, key, item, sort_keys, False, True)
+    joined = "".join
+
+    def encode(value: Any) -> str:
+        return joined(pieces(value, 0))
+
+    return encode
 
 
 async def off_loop(chars: int, work: Callable[[], T]) -> T:

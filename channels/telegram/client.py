@@ -4,7 +4,6 @@ Parameters and results remain plain JSON. Building and parsing the library's obj
 the rest of a request, and incoming updates are validated in `inbound` anyway.
 """
 
-import json
 import ssl
 import warnings
 from collections.abc import Mapping, Sequence
@@ -25,6 +24,7 @@ from channels.telegram.files import UploadMethod
 from channels.telegram.inbound import ALLOWED_UPDATES, DOWNLOAD_LIMIT_BYTES
 from channels.telegram.privacy import GroupRights
 from core.errors import AttachmentTooLarge, MessageRejected, Unanswered
+from core.off_loop import json_encoder
 
 # The connection of python-telegram-bot's `Bot` to Telegram, directly through aiohttp.
 #
@@ -430,8 +430,8 @@ class BotClient:
             raise Unanswered("could not read Telegram's response") from error
 
 
-_body = json.JSONEncoder().encode
-_json = json.JSONEncoder(ensure_ascii=False).encode
+_body = json_encoder()
+_json = json_encoder(ensure_ascii=False)
 
 
 def _written(params: Mapping[str, object]) -> dict[str, str]:

@@ -15,8 +15,8 @@ after a Latin letter or digit (a mail address) is no mention either and stays un
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, assert_never
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, assert_never
 
 from channels.text.blocks import Link, Mark
 from channels.text.chunking import Chunk
@@ -45,8 +45,7 @@ _HTTP = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TelegramEntity:
+class TelegramEntity(NamedTuple):
     """The Bot API's MessageEntity: `offset` and `length` in UTF-16 code units.
 
     `url` is set for `text_link`, `language` for `pre` if known.
@@ -100,7 +99,7 @@ class Composer:
     def _marked(self, chunk: Chunk) -> "tuple[list[_Entity], list[int]]":
         """Return entities and word joiners. They are cached, because the last chunk tried is usually composed
         next."""
-        if self._tried is None or self._tried[0] != chunk:
+        if self._tried is None or self._tried[0] is not chunk:
             entities = _allowed(chunk)
             self._tried = chunk, entities, _joiners(chunk.text, entities)
         return self._tried[1], self._tried[2]
@@ -129,8 +128,7 @@ def is_linkable(url: str) -> bool:
     return match["port"] is None or 0 < int(match["port"]) < 65536
 
 
-@dataclass(frozen=True, slots=True)
-class _Entity:
+class _Entity(NamedTuple):
     """An entity in code points, from `start` up to but not including `end`."""
 
     start: int
@@ -141,8 +139,7 @@ class _Entity:
 
     def shifted(self, inserted_at: Sequence[int]) -> "_Entity":
         """Return the entity after a character is inserted at each position, but never at its own edges."""
-        return replace(
-            self,
+        return self._replace(
             start=self.start + bisect_right(inserted_at, self.start),
             end=self.end + bisect_left(inserted_at, self.end),
         )
@@ -200,9 +197,9 @@ def _outside_code(entities: Sequence[_Entity]) -> Iterator[_Entity]:
             continue
         start = entity.start
         for hole in code[first : bisect_left(code_starts, entity.end)]:
-            yield replace(entity, start=start, end=hole.start)
+            yield entity._replace(start=start, end=hole.start)
             start = hole.end
-        yield replace(entity, start=start)
+        yield entity._replace(start=start)
 
 
 def _joiners(text: str, entities: Sequence[_Entity]) -> list[int]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from core import messages
 from core.off_loop import ON_LOOP_CHARS
@@ -40,8 +40,7 @@ class Link:
 Style = Mark | Link
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A `style` from `start` up to but not including `end`. Spans of one text nest, but never partly
     overlap."""
 

@@ -73,6 +73,7 @@ class _Cutter:
         self._reached: list[FlatSpan] = []  # spans begun before the current chunk that continue in it
         self._guess_chars = max_chars
         self._next_span = 0  # the first span that begins in the current chunk or later
+        self._tried = (-1, -1, Chunk("", ()))  # the newest chunk with its ends, usually wanted twice
 
     def cut(self) -> tuple[Chunk, ...]:
         chunks: list[Chunk] = []
@@ -209,6 +210,11 @@ class _Cutter:
 
         `start` must not lie before the current chunk.
         """
+        if self._tried[0] != start or self._tried[1] != end:
+            self._tried = start, end, self._made(start, end)
+        return self._tried[2]
+
+    def _made(self, start: int, end: int) -> Chunk:
         text = self._text[start:end].rstrip()
         end = start + len(text)
         spans: list[FlatSpan] = []

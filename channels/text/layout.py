@@ -7,7 +7,7 @@ a table. Elements that a platform may have stay styles: titles, quotations, pref
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from channels.text.blocks import (
     Alignment,
@@ -117,8 +117,7 @@ class Preformatted:
 FlatStyle = Style | Title | Quoted | Preformatted
 
 
-@dataclass(frozen=True, slots=True)
-class FlatSpan:
+class FlatSpan(NamedTuple):
     """A `style` from code point `start` up to but not including `end`."""
 
     start: int

@@ -11,9 +11,9 @@ A link leads to an http, https or mailto address. Other links in Markdown (relat
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import assert_never
+from typing import Any, NamedTuple, assert_never
 
-from markdown_it import MarkdownIt
+from markdown_it import MarkdownIt, helpers
 from markdown_it.common.utils import mdTrim
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_block.table import table
@@ -205,8 +205,34 @@ _FEW_COLUMNS = 8
 _FEW_CELLS = 500
 
 
+class _Destination(NamedTuple):
+    """A link's destination that was found, like the parser's own."""
+
+    str: str
+    pos: int
+    ok: bool = True
+
+
+class _Helpers:
+    """The parser's own functions. Its reader of destinations looks at each sign, which few of them need."""
+
+    parseLinkLabel = staticmethod(helpers.parseLinkLabel)
+    parseLinkTitle = staticmethod(helpers.parseLinkTitle)
+
+    @staticmethod
+    def parseLinkDestination(string: str, pos: int, maximum: int) -> object:
+        plain = _PLAIN_DESTINATION.match(string, pos, maximum)
+        if plain is None:
+            return helpers.parseLinkDestination(string, pos, maximum)
+        return _Destination(plain[0], plain.end())
+
+
 class _Parser(MarkdownIt):
     """A parser that skips the encoding of URLs that need none, which is nearly all of them."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.helpers: Any = _Helpers
 
     def normalizeLink(self, url: str) -> str:
         return url if _PLAIN_ADDRESS.fullmatch(url) else super().normalizeLink(url)
@@ -241,11 +267,13 @@ def _parser(left_out: tuple[str, ...]) -> MarkdownIt:
     """Return a parser without the rules of these names."""
     parser = _Parser("commonmark", {"html": False, "maxNesting": MAX_NESTING})
     parser.enable(["table", "strikethrough"]).disable(["html_block", "html_inline", *left_out])
+    parser.inline.ruler2.disable("fragments_join")  # texts side by side are joined where they are read
     parser.core.ruler.at("inline", _read_inline)
     parser.block.ruler.at("table", _read_table, {"alt": ["paragraph", "reference"]})
     return parser
 
 
+_PLAIN_DESTINATION = re.compile(r"https?://[A-Za-z0-9/?#:@!$'*+,;=._~-]++(?=\))")
 _PLAIN_ADDRESS = re.compile(r"https?://[a-z0-9.-]+(?:[/?#][A-Za-z0-9/?#:@!$&'()*+,;=._~-]*)?")
 _LANGUAGE = re.compile(r"[\w+#./-]{1,32}")
 

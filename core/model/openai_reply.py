@@ -19,8 +19,6 @@ from core.usage import Usage
 
 PROVIDER = "openai"
 DONE = "[DONE]"
-_OBJECT: Any = dict
-_ARRAY: Any = list
 _TEXT_ALONE = frozenset({"role", "content"})
 """The keys of a text-only delta, the most common kind of chunk."""
 _FILTER_REASONS = frozenset({"content_filter", "sensitive"})
@@ -170,19 +168,16 @@ class ReplyAssembler(Assembler):
 def _only_text(chunk: Any) -> str | None:
     """Return the text of a chunk that is nothing but a piece of text, as nearly all of a stream are; None for
     any other. A pattern would take several times as long: it copies all that it leaves open."""
-    if type(chunk) is not _OBJECT or chunk.get("object") != "chat.completion.chunk":
+    try:
+        if chunk["object"] != "chat.completion.chunk" or "error" in chunk or chunk.get("usage"):
+            return None
+        (choice,) = chunk["choices"]
+        if choice["index"] != 0 or choice["finish_reason"] is not None:
+            return None
+        ((name, text),) = choice["delta"].items()
+    except (LookupError, TypeError, ValueError, AttributeError):
         return None
-    choices = chunk.get("choices")
-    if type(choices) is not _ARRAY or len(choices) != 1 or "error" in chunk or chunk.get("usage"):
-        return None
-    choice = choices[0]
-    if type(choice) is not _OBJECT or choice.get("index") != 0 or choice.get("finish_reason", "") is not None:
-        return None
-    delta = choice.get("delta")
-    if type(delta) is not _OBJECT or len(delta) != 1:
-        return None
-    text = delta.get("content")
-    return text if isinstance(text, str) else None
+    return text if name == "content" and isinstance(text, str) else None
 
 
 def _content(content: Any) -> str:

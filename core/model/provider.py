@@ -6,7 +6,6 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -22,6 +21,7 @@ from core.errors import (
     ModelReplyInvalid,
     ModelUnavailable,
 )
+from core.lazy_dataclass import replace
 from core.model.base import (
     THINKING_TOKENS,
     ImagePart,

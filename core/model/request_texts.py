@@ -14,13 +14,14 @@ from typing import Any, Protocol
 from core.lazy_dataclass import dataclass
 from core.model.base import ImagePart, ToolSpec
 from core.model.lenient_json import as_object
+from core.off_loop import json_encoder
 from core.transcript import AssistantSaid, Origin, Said, ToolCalled, ToolResult, UserSaid
 
 LISTS_KEPT = 32
 CONVERSATIONS_LIMIT_CHARS = 4_000_000
 """The limit on all stored JSON together, equal to the limit on transcripts in core.runs.runner."""
 
-to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+to_json = json_encoder(ensure_ascii=False, separators=(",", ":"))
 
 
 IMAGE_MARK = secrets.token_hex(16)

@@ -24,9 +24,11 @@ class SseParser:
         Raises ModelReplyInvalid for an oversized event. An event that the stream does not complete is
         never returned.
         """
-        lines = self._lines(chunk)
         events: list[str] = []
-        for line in lines:
+        if not self._rest and not self._data and (alone := _data_alone(chunk)):
+            self._at_start = False
+            return alone
+        for line in self._lines(chunk):
             if not line:
                 if self._data:
                     whole = b"\n".join(self._data) if self._data[1:] else self._data[0]
@@ -65,3 +67,15 @@ class SseParser:
         if part:
             self._rest.append(part)
             self._rest_bytes += len(part)
+
+
+def _data_alone(chunk: bytes) -> list[str]:
+    """Return the data of a chunk of whole events that are one line of data each, as nearly all are; [] for any
+    other."""
+    if chunk[-2:] != b"\n\n" or b"\r" in chunk:
+        return []
+    events = chunk[:-2].split(b"\n\n")
+    alone = [
+        one[6:].decode("utf-8", "replace") for one in events if one[:6] == b"data: " and b"\n" not in one
+    ]
+    return alone if len(alone) == len(events) else []

@@ -1,12 +1,12 @@
 """The system prompt of a thread's model calls."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from core.consent.facts import Interactive
-from core.lazy_dataclass import dataclass
+from core.lazy_dataclass import dataclass, replace
 from core.lazy_module import LazyModule
 from core.model.visible_text import SILENT_REPLY
 from core.names import folded, quoted

@@ -5,14 +5,13 @@ the run or ended its last round. The end of the call is stored with the run's ne
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import replace
 from operator import attrgetter
 from typing import Protocol
 
 from core.clock import Clock
 from core.errors import BudgetUsedUp, ModelError
 from core.ids import Ids
-from core.lazy_dataclass import dataclass
+from core.lazy_dataclass import dataclass, replace
 from core.model.base import (
     THINKING_TOKENS,
     Model,

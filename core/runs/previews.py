@@ -114,6 +114,8 @@ class TurnPreviews:
 
     def turn_event(self, thread_id: str, turn_id: str, event: TurnEvent) -> None:  # noqa: ARG002 - by turn
         running = self._running.get(turn_id)
+        if running is None and not isinstance(event, Began):
+            return
         match event:
             case TextDelta() if running is not None and self._texts:
                 running.add(event)

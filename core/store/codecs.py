@@ -26,6 +26,7 @@ from core.messages import (
     MessageRef,
     Plain,
 )
+from core.off_loop import json_encoder
 from core.transcript import (
     AssistantSaid,
     Note,
@@ -39,7 +40,7 @@ from core.transcript import (
     UserSaid,
 )
 
-encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+encode = json_encoder(ensure_ascii=False, separators=(",", ":"))
 """An encoder for stored JSON: compact, with non-ASCII characters kept readable."""
 
 
