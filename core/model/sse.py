@@ -70,7 +70,7 @@ class SseParser:
 
 
 def _data_alone(chunk: bytes) -> list[str]:
-    """Return the data of a chunk of whole events that are one line of data each, as nearly all are; [] for any
+    """Return the data of a chunk of events that are a line of data each, as nearly all are; [] for any
     other."""
     if chunk[-2:] != b"\n\n" or b"\r" in chunk:
         return []

@@ -126,8 +126,8 @@ _SHAPES = (
     _shape("webhook", "/api/webhooks/", r"/api/webhooks/[0-9]{15,}/([\w-]{40,})"),
 )
 _ANCHORS = tuple({anchor for one in _SHAPES for anchor in one.anchors if anchor not in {".", "://"}})
-_FREQUENT = " etaoinsrhldcumfpgwybvk.,-1023456789:/'IATSCEMPNDORLHBFWGUVJKY=_xjqz\"()"
-"""Characters by their frequency in texts, rising from the end; all others are rarer."""
+_RISING = ")(\"zqjx_=YKJVUGWFBHLRODNPMECSTAI'/:9876543201-,.kvbywgpfmucdlhrsnioate "
+"""Characters by their frequency in texts; all others are rarer."""
 _DOTTED_CHARS = 6
 """Length between the two dots of a bot token."""
 _SHORTEST_DOTTED = 59
@@ -211,7 +211,7 @@ def _by_rarest(anchors: Iterable[str]) -> tuple[tuple[str, tuple[str, ...]], ...
     """Return the anchors by a character of each that few texts contain."""
     grouped: dict[str, list[str]] = {}
     for one in anchors:
-        grouped.setdefault(min(one, key=_FREQUENT.find), []).append(one)
+        grouped.setdefault(min(one, key=_RISING.find), []).append(one)
     return tuple((rare, tuple(some)) for rare, some in grouped.items())
 
 
