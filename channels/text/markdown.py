@@ -76,6 +76,8 @@ class _InlineReader:
     def read(self, tokens: Sequence[Token]) -> None:
         for token in tokens:
             match token.type:
+                case "text":
+                    self._write(token.content)
                 case "strong_open":
                     self._enter(Mark.BOLD)
                 case "em_open":

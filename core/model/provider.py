@@ -4,8 +4,8 @@ import asyncio
 import json
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -246,12 +246,13 @@ class ProviderModel(ABC, Generic[D]):
         """Closing the iterator ends the request at the provider."""
         assembler = self._assembler()
         try:
-            async with (
-                self._answer(self._fitting(request)) as response,
-                closing(self._read(response, assembler)) as texts,
-            ):
-                async for text in texts:
-                    yield ReplyDelta(text)
+            response = await self._answered(self._fitting(request))
+            try:
+                async with closing(self._read(response, assembler)) as texts:
+                    async for text in texts:
+                        yield ReplyDelta(text)
+            finally:
+                await response.aclose()
         except httpx.UnsupportedProtocol as error:
             raise ModelRejected(f"model {self._name}: base_url is not usable: {error}") from error
         except (httpx.RequestError, aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -285,16 +286,15 @@ class ProviderModel(ABC, Generic[D]):
             images=images,
         )
 
-    @asynccontextmanager
-    async def _answer(self, request: ModelRequest) -> AsyncGenerator[httpx.Response]:
-        """Return the successful answer to the request, its body unread. Raises ModelError for any other."""
+    async def _answered(self, request: ModelRequest) -> httpx.Response:
+        """Return the successful answer to the request, unread; the caller closes it. Raises ModelError for any
+        other."""
         dialect = self._dialect
         while True:
             response = await self._post(request, dialect)
+            if 200 <= response.status_code < 300:
+                return response
             try:
-                if 200 <= response.status_code < 300:
-                    yield response
-                    return
                 error = read_error_body(response.status_code, await _read_error(response))
             finally:
                 await response.aclose()
