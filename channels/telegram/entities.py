@@ -139,10 +139,12 @@ class _Entity(NamedTuple):
 
     def shifted(self, inserted_at: Sequence[int]) -> "_Entity":
         """Return the entity after a character is inserted at each position, but never at its own edges."""
-        return self._replace(
-            start=self.start + bisect_right(inserted_at, self.start),
-            end=self.end + bisect_left(inserted_at, self.end),
-        )
+        start = self.start + bisect_right(inserted_at, self.start)
+        return self.moved(start, self.end + bisect_left(inserted_at, self.end))
+
+    def moved(self, start: int, end: int) -> "_Entity":
+        """Return the entity at another place."""
+        return _Entity(start, end, self.type, self.url, self.language)
 
 
 def _allowed(chunk: Chunk) -> list[_Entity]:
@@ -197,9 +199,9 @@ def _outside_code(entities: Sequence[_Entity]) -> Iterator[_Entity]:
             continue
         start = entity.start
         for hole in code[first : bisect_left(code_starts, entity.end)]:
-            yield entity._replace(start=start, end=hole.start)
+            yield entity.moved(start, hole.start)
             start = hole.end
-        yield entity._replace(start=start)
+        yield entity.moved(start, entity.end)
 
 
 def _joiners(text: str, entities: Sequence[_Entity]) -> list[int]:

@@ -196,7 +196,9 @@ def _with_mark(text: TelegramText, mark: str) -> TelegramText:
     shortened = text.text.encode("utf-16-le")[: 2 * (room - 1)].decode("utf-16-le", "ignore")
     kept = utf16_units(shortened)
     entities = tuple(
-        entity._replace(length=min(entity.length, kept - entity.offset))
+        TelegramEntity(
+            entity.type, entity.offset, min(entity.length, kept - entity.offset), entity.url, entity.language
+        )
         for entity in text.entities
         if entity.offset < kept
     )

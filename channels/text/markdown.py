@@ -46,6 +46,9 @@ from core import messages
 _OPENABLE = re.compile(r"(?:https?://|mailto:)\S", re.IGNORECASE)
 
 
+_MARKED = {"strong_open": Mark.BOLD, "em_open": Mark.ITALIC, "s_open": Mark.STRIKE}
+
+
 def inline_text(token: Token) -> Text:
     """Return the content of the parser's token for one paragraph, heading or cell."""
     return _text(token.children or [])
@@ -78,12 +81,8 @@ class _InlineReader:
             match token.type:
                 case "text":
                     self._write(token.content)
-                case "strong_open":
-                    self._enter(Mark.BOLD)
-                case "em_open":
-                    self._enter(Mark.ITALIC)
-                case "s_open":
-                    self._enter(Mark.STRIKE)
+                case "strong_open" | "em_open" | "s_open":
+                    self._enter(_MARKED[token.type])
                 case "link_open":
                     self._enter_link(_link(token.attrs.get("href")))
                 case "strong_close" | "em_close" | "s_close" | "link_close":
