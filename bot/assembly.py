@@ -36,7 +36,7 @@ from bot.parts import (
 from bot.platforms import ChannelBuilder, build_prompts
 from bot.routines.service import build_routines
 from bot.tools import build_approvals, build_policy, build_tools, loop_limits
-from bot.web.uploads import UPLOADS_NAME, FileUploads
+from bot.web.files import UPLOADS_NAME, FileUploads
 from channels.delivery import OnPosted
 from channels.manager import ChannelManager
 from channels.webchat import WEB, WebChannel

@@ -11,8 +11,7 @@ from aiohttp import web
 
 from bot.config.load import Loaded
 from bot.config.schema import Model as ModelSettings
-from bot.mcp.bridge import local_server
-from bot.models.cli import cli_model
+from bot.models.cli import cli_model, local_server
 from bot.ops.probes import Finding, broken, fine
 from core.errors import ModelError
 from core.ids import RandomIds

@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING
 
 from bot.config.keys import KEY_NAME, VAULT_KEY_NAME, VaultKeyRing
 from bot.config.load import Loaded
-from bot.config.place import DATABASE_NAME
+from bot.config.place import ACCESS_NAME, DATABASE_NAME
 from bot.config.policy import read_policy
 from bot.config.schema import Config, secret_values
 from bot.config.sections import ExtensionChannel
-from bot.ops.api_access import ACCESS_NAME
 from bot.ops.logs import LOG_NAME, Redactor
 from bot.ops.probes import Finding, broken, fine, probed, warning
 from bot.runtime import AdminError, StartError, listen

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from channels.supervisor import ChannelState
+from channels.manager import ChannelState
 from core.errors import StoreUnavailable
 from core.events import Began, Failed, Finished, TurnEvent
 from core.lazy_dataclass import dataclass

@@ -7,7 +7,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from bot.ops.metrics import NEW_JOB, Gauges, Metrics
-from channels.supervisor import Phase
+from channels.manager import Phase
 from core.job import EDGES, JobState
 
 _NO_JOB_CHANGES: Mapping[tuple[str, ...], float] = {

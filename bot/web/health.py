@@ -13,8 +13,7 @@ from starlette.routing import Route
 
 from bot.ops.metrics import MEDIA_TYPE, Metrics
 from bot.web.auth import AccessRules
-from channels.manager import ChannelManager
-from channels.supervisor import Phase
+from channels.manager import ChannelManager, Phase
 from channels.webchat import WEB
 from core.clock import SECOND_US
 from core.inbound.hub import Hub

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from channels.keyed_lock import HeldConversations
+from channels.channel import HeldConversations
 from channels.slack.addresses import is_person, parse_address, ts_of
 from channels.slack.client import Json, SlackClient
 from channels.slack.handler import EventHandler

@@ -10,9 +10,8 @@ from typing import Any, Final, TypeVar, cast
 
 import aiohttp
 
-from channels.channel import Look, Payload, Route
+from channels.channel import HeldConversations, Look, Payload, Route
 from channels.downloads import downloaded
-from channels.keyed_lock import HeldConversations
 from channels.slack import outbound
 from channels.slack.addresses import (
     ParsedAddress,

@@ -12,18 +12,19 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from channels.keyed_lock import CatchUpBarrier, HeldConversations, KeyedLock, KeyedLocks
+from channels.channel import CatchUpBarrier, HeldConversations, KeyedLock, KeyedLocks
 from channels.slack.addresses import address_of, parse_address, ref_of
 from channels.slack.client import SlackClient
 from channels.slack.inbound import (
     Account,
+    MessageEvent,
+    Submission,
     read_command,
     read_event,
     read_message,
     read_press,
     unread_envelope,
 )
-from channels.slack.wire import MessageEvent, Submission
 from channels.text.blocks import showable
 from core import texts
 from core.clock import Clock

@@ -107,7 +107,7 @@ async def test_a_command_that_lists_through_the_running_hub_loads_no_store(tmp_p
 LISTING = """
 import contextlib, io, sys
 from pathlib import Path
-from bot.cli import admin, show, thread_commands
+from bot.cli import admin, groups, show
 
 listing = {listing}
 with contextlib.redirect_stdout(io.StringIO()):

@@ -66,7 +66,7 @@ async def test_what_asks_the_running_hub_leaves_judging_the_configuration_to_it(
     house: Hub, words: str
 ) -> None:
     loaded = await modules_of(house.directory, *words.split(), HUBBUB__LOG__LEVEL="none there is")
-    assert "bot.ops.api_access" in loaded
+    assert "bot.config.place" in loaded
     assert {"bot.config.schema", "bot.config.load", "httpx"} & set(loaded) == set()
 
 
