@@ -23,6 +23,10 @@ from bot.web.responses import on_http_error
 from channels.channel import HttpRequest, HttpResponse, Route
 from core.lazy_dataclass import dataclass
 
+with put_off(*UVICORN_COMMAND_LINE):
+    from uvicorn.config import Config
+    from uvicorn.server import Server
+
 WORKER = "worker.js"
 """Served at the root as well: a service worker has power only over paths below its own."""
 STATIC = Path(__file__).with_name("static")
@@ -107,10 +111,6 @@ def _read(directory: Path) -> dict[str, _Asset]:
             assets[path.relative_to(directory).as_posix()] = asset
     return assets
 
-
-with put_off(*UVICORN_COMMAND_LINE):
-    from uvicorn.config import Config
-    from uvicorn.server import Server
 
 KEEP_ALIVE_S = 75
 """The life of an idle connection: longer than with clients and proxies (aiohttp 15 s, nginx and AWS 60 s).
