@@ -16,11 +16,10 @@ from bot.assembly import BuildServers, Channels, Tools, Turns
 from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded
 from bot.config.place import ApiAccess, published
-from bot.live import Live
+from bot.live import Gauges, Live, MeteredInbox, Metrics
 from bot.models.builder import ModelOpener, listed
 from bot.operator.exports import ThreadExports
 from bot.ops.logs import log_file
-from bot.ops.metrics import Gauges, MeteredInbox, Metrics
 from bot.parts import Dependencies, build_mcp, open_store
 from bot.platforms import ChannelBuilder
 from bot.runtime import Certificates, StartError, ending_signals, listen, needed_to_start, url_of, with_advice

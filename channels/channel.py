@@ -1,4 +1,4 @@
-"""The interface of platform adapters: one configured bot on one platform, and the order of its events.
+"""The interface of platform adapters: one configured bot on one platform; and what they share.
 
 A channel turns platform events into the values of `core.messages` and shows the hub's messages as
 well as its platform can. It keeps no essential state: anything that must survive is in the store.
@@ -8,11 +8,16 @@ as one.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from core.errors import AttachmentTooLarge, MessageRejected, Unanswered
 from core.messages import Address, Attachment, Message, MessageRef
 from core.ports import Inbox, PostContext, Posted
+
+if TYPE_CHECKING:
+    import aiohttp
 
 FILE = "file"
 """The key of the file in a part that is one."""
@@ -292,3 +297,31 @@ class CatchUpBarrier:
         """Wait until the conversation's live events may proceed."""
         while (held := self._held) is not None and held.holds(conversation):
             await held.changed()
+
+
+# Files that platforms serve over HTTP.
+
+CHUNK_BYTES = 64 * 1024
+
+
+async def downloaded(
+    request: "AbstractAsyncContextManager[aiohttp.ClientResponse]", limit_bytes: int, platform: str
+) -> bytes:
+    """Return the file that `request` fetches. Content is discarded once it exceeds the limit.
+
+    Raises MessageRejected if the platform does not provide it, AttachmentTooLarge, Unanswered.
+    """
+    import aiohttp  # which a hub without such a platform does without
+
+    try:
+        async with request as answer:
+            if answer.status != 200:
+                raise MessageRejected(f"{platform} refused the download (HTTP {answer.status})")
+            content = bytearray()
+            async for piece in answer.content.iter_chunked(CHUNK_BYTES):
+                content += piece
+                if len(content) > limit_bytes:
+                    raise AttachmentTooLarge(f"the file is larger than {limit_bytes} bytes")
+    except (aiohttp.ClientError, TimeoutError) as error:
+        raise Unanswered(f"could not download the file ({type(error).__name__})") from error
+    return bytes(content)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.parameters import AccountArgument, CodeArgument, ConfigOption, JsonOption, UserOption, finish
+from bot.cli.conventions import AccountArgument, CodeArgument, ConfigOption, JsonOption, UserOption, finish
 from core.lazy_module import LazyModule
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.parameters import ConfigOption, JsonOption, LimitOption, UserOption, finish
+from bot.cli.conventions import ConfigOption, JsonOption, LimitOption, UserOption, finish
 from core.lazy_module import LazyModule
 
 if TYPE_CHECKING:

@@ -20,9 +20,7 @@ import typer
 from pydantic import BaseModel, SecretStr
 
 from bot.cli.api import HubApi, api_at, running, with_api
-from bot.cli.exit_codes import FAILED, USAGE, CommandFailed
-from bot.cli.output import print_json, print_table, printable, printable_lines, when, whole
-from bot.cli.parameters import data_dir_of
+from bot.cli.conventions import data_dir_of, print_json, print_table, printable, printable_lines, when, whole
 from bot.cli.serve import models_in_words
 from bot.cli.show import row_id
 from bot.config.load import Loaded, load
@@ -42,7 +40,7 @@ from bot.ops.logs import (
     records_of,
 )
 from bot.ops.probes import Health, broken
-from bot.runtime import AdminError, ConfigError
+from bot.runtime import FAILED, USAGE, AdminError, CommandFailed, ConfigError
 from bot.views import PromptView, StatusView
 from core.lazy_module import LazyModule
 from core.store.lease import is_held

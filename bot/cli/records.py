@@ -13,11 +13,17 @@ from typing import Any
 
 import typer
 
-from bot.cli.exit_codes import USAGE, CommandFailed
-from bot.cli.output import print_json, print_table, printable, when, whole
-from bot.cli.parameters import database_of, existing_database
-from bot.cli.routine_actions import tell_expected
+from bot.cli.conventions import (
+    database_of,
+    existing_database,
+    print_json,
+    print_table,
+    printable,
+    when,
+    whole,
+)
 from bot.cli.show import asked
+from bot.cli.unattended import tell_expected
 from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded, load
 from bot.config.policy import read_policy
@@ -30,7 +36,7 @@ from bot.operator.exports import (
     verified_in,
 )
 from bot.operator.unattended_views import ExpectedView
-from bot.runtime import needed_to_start
+from bot.runtime import USAGE, CommandFailed, needed_to_start
 from core.audit.linker import HEADS_NAME, START, Head, HeadFile
 from core.audit.verification import Verified, as_lines
 from core.audit_chain import AuditKind

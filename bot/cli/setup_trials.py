@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 import typer
 
-from bot.cli.output import printable
+from bot.cli.conventions import printable
 from bot.config.edits import Answers, configuration, variables
 from bot.config.load import load
 from bot.config.place import FILE_NAME

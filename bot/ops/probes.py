@@ -294,7 +294,7 @@ class Probes:
         if model.provider == "demo":
             return [fine(what, "built in")]
         if model.provider == "cli":
-            return []  # doctor tries it (bot.ops.cli_trial)
+            return []  # doctor tries it (bot.ops.model_trial)
         key = model.api_key.get_secret_value()
         headers: Mapping[str, str]
         if model.provider == "anthropic":

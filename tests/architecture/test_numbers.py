@@ -17,7 +17,7 @@ NUMBERS = {
     "channels.sender.PACED_SHARE": 3,
     "core.runs.window.SHORTENED_EVERY_TURNS": 5,
     "bot.terminal.terminal.HISTORY_LIMIT_BYTES": 262_144,
-    "bot.cli.exit_codes.USAGE": 2,
+    "bot.runtime.USAGE": 2,
     "bot.jobs.job_socket.BACKLOG": 16,
     "bot.config.place.ANSWER_LIMIT_S": 15.0,
     "bot.jobs.job_socket.MAX_LOGGED": 100,
