@@ -29,7 +29,7 @@ from benchmarks.platforms import OnTelegram, Platform
 from bot.__main__ import FEW_COLLECTIONS
 from bot.app import USUAL_COLLECTIONS
 from bot.config.load import load
-from bot.routines.management import build_manager
+from bot.routines.service import build_manager
 from core.clock import SystemClock
 from core.ids import RandomIds
 from core.model.demo import DemoModel

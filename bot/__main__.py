@@ -46,8 +46,8 @@ def plainly_to_run(words: Sequence[str]) -> tuple[bool, Path | None]:
 
 
 def _run_hub(config: Path | None) -> int:
-    from bot.cli.exit_codes import FAILED, complain
     from bot.cli.serve import run_hub
+    from bot.runtime import FAILED, complain
 
     try:
         return run_hub(config)

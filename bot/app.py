@@ -15,24 +15,21 @@ from starlette.types import ASGIApp
 from bot.assembly import BuildServers, Channels, Tools, Turns
 from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded
-from bot.live import Live
+from bot.config.place import ApiAccess, published
+from bot.live import Gauges, Live, MeteredInbox, Metrics
 from bot.models.builder import ModelOpener, listed
 from bot.operator.exports import ThreadExports
-from bot.ops.api_access import ApiAccess, published
-from bot.ops.deleted_files import REMOVE_EVERY_S, DeletedFiles
 from bot.ops.logs import log_file
-from bot.ops.metrics import Gauges, MeteredInbox, Metrics
 from bot.parts import Dependencies, build_mcp, open_store
 from bot.platforms import ChannelBuilder
 from bot.runtime import Certificates, StartError, ending_signals, listen, needed_to_start, url_of, with_advice
 from bot.timers import ScheduledTimers
 from bot.tools import SPILL_NAME
 from bot.web.auth import AccessRules
-from bot.web.console import Console
+from bot.web.files import REMOVE_EVERY_S, TIDY_EVERY_S, DeletedFiles, FileLinks
 from bot.web.health import Readiness, health_routes, metrics_routes, readiness_of
 from bot.web.login import LoginService, login_routes, login_url
-from bot.web.server import OnDemand, WebServer, channel_routes
-from bot.web.uploads import TIDY_EVERY_S, FileLinks
+from bot.web.server import Console, OnDemand, WebServer, channel_routes
 from channels.channel import Channel
 from channels.delivery import OnPosted, unheard
 from channels.manager import ChannelManager

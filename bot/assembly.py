@@ -34,9 +34,9 @@ from bot.parts import (
     build_sign_ins,
 )
 from bot.platforms import ChannelBuilder, build_prompts
-from bot.routines.service import build_routines
+from bot.routines.service import build_routines, build_words
 from bot.tools import build_approvals, build_policy, build_tools, loop_limits
-from bot.web.uploads import UPLOADS_NAME, FileUploads
+from bot.web.files import UPLOADS_NAME, FileUploads
 from channels.delivery import OnPosted
 from channels.manager import ChannelManager
 from channels.webchat import WEB, WebChannel
@@ -256,8 +256,6 @@ class Tools:
         await patiently(lambda: dependencies.store.journal.keep_models(run_id, models), dependencies.clock)
 
     def _in_words(self) -> "RoutinesInWords":
-        from bot.routines.management import build_words  # the first such tool that is used needs it
-
         dependencies = self._dependencies
         return build_words(
             dependencies.config,

@@ -16,7 +16,7 @@ from bot.operator.exports import AuditLog
 from bot.operator.settings import SettingsService
 from bot.ops.model_trial import Trial, try_each, try_model
 from bot.parts import Dependencies
-from bot.routines.management import routines_api
+from bot.routines.service import routines_api
 from bot.runtime import AdminError, Certificates, StartError, version
 from bot.tools import places_of, workspace_of
 from bot.views import ChannelView, ServerView, StatusView, TimerView

@@ -11,9 +11,8 @@ from bot.config.keys import VaultKeyRing, hub_key
 from bot.config.load import Loaded
 from bot.config.place import DATABASE_NAME
 from bot.config.schema import Config, secret_values
-from bot.live import Live
+from bot.live import Live, Metrics
 from bot.models.builder import ModelOpener, first_call
-from bot.ops.metrics import Metrics
 from bot.runtime import LOGIN_PATH, StartError, needed_to_start
 from bot.timers import ScheduledTimers
 from bot.tools import (

@@ -184,7 +184,7 @@ def _telegram(
 ) -> Channel:
     with left_out(HTTPX_COMMAND_LINE, PASSPORT_CRYPTOGRAPHY):
         from channels.telegram.channel import TelegramChannel as Telegram
-        from channels.telegram.webhook import PATH, Webhook
+        from channels.telegram.updates import PATH, Webhook
 
     webhook = None
     if settings.mode == "webhook" and settings.webhook_secret is not None:

@@ -1,4 +1,4 @@
-"""Foundations of the program: errors, TLS, sockets, the version."""
+"""Foundations of the program: errors and exit codes, TLS, sockets, the version."""
 
 import contextlib
 import errno
@@ -6,7 +6,7 @@ import importlib
 import signal
 import socket
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
@@ -202,3 +202,51 @@ def url_of(sock: socket.socket) -> str:
     """Return the address of a listening socket."""
     host, port = sock.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+# Exit codes of commands, and one sentence instead of a trace for expected failures.
+
+OK, FAILED, USAGE = 0, 1, 2
+
+
+def complain(text: str) -> None:
+    """Print a line for the person who started the command."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+class CommandFailed(Exception):
+    """The command could not do what it was asked to; the message says what to do. `code`: the exit code."""
+
+    def __init__(self, message: str, code: int = FAILED) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def ended(command: Callable[[], None]) -> int:
+    """Run a command; its exit code."""
+    try:
+        command()
+    except ConfigError as error:
+        complain(str(error))
+        return USAGE
+    except CommandFailed as error:
+        complain(str(error))
+        return error.code
+    except StartError as error:
+        complain(f"hubbub: {error}")
+        return FAILED
+    except StoreError as error:
+        complain(f"hubbub: {with_advice(error)}")
+        return FAILED
+    except OSError as error:
+        if error.filename is None:  # nothing about a file, such as a reader of the output that has gone
+            raise
+        complain(f"hubbub: {_unusable(error)}")
+        return FAILED
+    return OK
+
+
+def _unusable(error: OSError) -> str:
+    said = f"can't use {error.filename}: {error.strerror or type(error).__name__}"
+    return f"{said}; run this as the hub's user" if isinstance(error, PermissionError) else said

@@ -1,4 +1,4 @@
-"""The interface of platform adapters: one configured bot on one platform.
+"""The interface of platform adapters: one configured bot on one platform; and what they share.
 
 A channel turns platform events into the values of `core.messages` and shows the hub's messages as
 well as its platform can. It keeps no essential state: anything that must survive is in the store.
@@ -6,12 +6,18 @@ Its errors are those of `core.errors.ChannelError`. Any other exception is a def
 as one.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from core.errors import AttachmentTooLarge, MessageRejected, Unanswered
 from core.messages import Address, Attachment, Message, MessageRef
 from core.ports import Inbox, PostContext, Posted
+
+if TYPE_CHECKING:
+    import aiohttp
 
 FILE = "file"
 """The key of the file in a part that is one."""
@@ -196,3 +202,126 @@ class PostRecovery(Protocol):
         """The time after a request during which the platform may still accept it. No search starts
         earlier."""
         ...
+
+
+# The order of a conversation's events where a platform delivers them in parallel: one at a time, and
+# missed events before live ones.
+
+
+class KeyedLocks:
+    """Locks by conversation, granted in order of arrival."""
+
+    def __init__(self) -> None:
+        self._locks: dict[str, tuple[asyncio.Lock, int]] = {}
+
+    def lane(self, conversation: str) -> "KeyedLock":
+        """Return the lock of a conversation, for use with `async with`."""
+        return KeyedLock(self._locks, conversation)
+
+
+class KeyedLock:
+    """The lock of one conversation."""
+
+    def __init__(self, locks: dict[str, tuple[asyncio.Lock, int]], key: str) -> None:
+        self._locks, self._key = locks, key
+
+    async def __aenter__(self) -> None:
+        lock, users = self._locks.get(self._key, (asyncio.Lock(), 0))
+        self._locks[self._key] = (lock, users + 1)
+        try:
+            await lock.acquire()
+        except BaseException:
+            self._leave()
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._locks[self._key][0].release()
+        self._leave()
+
+    def _leave(self) -> None:
+        lock, users = self._locks[self._key]
+        if users == 1:
+            del self._locks[self._key]
+        else:
+            self._locks[self._key] = (lock, users - 1)
+
+
+class HeldConversations:
+    """The conversations whose live events wait."""
+
+    def __init__(self) -> None:
+        self._released: set[str] = set()
+        self._all = False
+        self._changed = asyncio.Event()
+
+    def release(self, conversation: str) -> None:
+        """Mark a conversation as caught up."""
+        self._released.add(conversation)
+        self.wake()
+
+    def release_all(self) -> None:
+        """Release all conversations."""
+        self._all = True
+        self.wake()
+
+    def holds(self, conversation: str) -> bool:
+        """Return whether the conversation still waits."""
+        return not self._all and conversation not in self._released
+
+    async def changed(self) -> None:
+        """Wait until a conversation is released or `wake` is called."""
+        await self._changed.wait()
+
+    def wake(self) -> None:
+        """Make all waiters check again."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+class CatchUpBarrier:
+    """A barrier at which live events wait until missed events have been delivered.
+
+    Only the newest `hold` counts: events that waited for an earlier one keep waiting."""
+
+    def __init__(self) -> None:
+        self._held: HeldConversations | None = None
+
+    def hold(self) -> HeldConversations:
+        """Hold the live events of each conversation until it is released."""
+        before, self._held = self._held, HeldConversations()
+        if before is not None:
+            before.wake()
+        return self._held
+
+    async def passed(self, conversation: str) -> None:
+        """Wait until the conversation's live events may proceed."""
+        while (held := self._held) is not None and held.holds(conversation):
+            await held.changed()
+
+
+# Files that platforms serve over HTTP.
+
+CHUNK_BYTES = 64 * 1024
+
+
+async def downloaded(
+    request: "AbstractAsyncContextManager[aiohttp.ClientResponse]", limit_bytes: int, platform: str
+) -> bytes:
+    """Return the file that `request` fetches. Content is discarded once it exceeds the limit.
+
+    Raises MessageRejected if the platform does not provide it, AttachmentTooLarge, Unanswered.
+    """
+    import aiohttp  # which a hub without such a platform does without
+
+    try:
+        async with request as answer:
+            if answer.status != 200:
+                raise MessageRejected(f"{platform} refused the download (HTTP {answer.status})")
+            content = bytearray()
+            async for piece in answer.content.iter_chunked(CHUNK_BYTES):
+                content += piece
+                if len(content) > limit_bytes:
+                    raise AttachmentTooLarge(f"the file is larger than {limit_bytes} bytes")
+    except (aiohttp.ClientError, TimeoutError) as error:
+        raise Unanswered(f"could not download the file ({type(error).__name__})") from error
+    return bytes(content)

@@ -11,10 +11,9 @@ from urllib.parse import quote
 import typer
 
 from bot.cli.api import HubApi, with_api
-from bot.cli.exit_codes import USAGE, CommandFailed
-from bot.cli.output import print_json, print_table, printable, when, whole
+from bot.cli.conventions import print_json, print_table, printable, when, whole
 from bot.operator.usage_views import FailingToolView
-from bot.runtime import AdminError
+from bot.runtime import USAGE, AdminError, CommandFailed
 from bot.views import (
     DecisionView,
     GrantView,

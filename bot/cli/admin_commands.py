@@ -5,16 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.parameters import AccountArgument, CodeArgument, ConfigOption, JsonOption, UserOption, finish
+from bot.cli.conventions import AccountArgument, CodeArgument, ConfigOption, JsonOption, UserOption, finish
 from core.lazy_module import LazyModule
 
 if TYPE_CHECKING:
-    from bot.cli import admin, api, audit, database, show
+    from bot.cli import admin, api, records, show
 else:
     admin = LazyModule("bot.cli.admin")
     api = LazyModule("bot.cli.api")
-    audit = LazyModule("bot.cli.audit")
-    database = LazyModule("bot.cli.database")
+    records = LazyModule("bot.cli.records")
     show = LazyModule("bot.cli.show")
 
 
@@ -203,8 +202,8 @@ def audit_export(
     slot:1767225600000000.
     """
     if message is not None:
-        finish(lambda: audit.export_message(config, message, as_json=as_json))
-    finish(lambda: audit.export(config, after, as_json=as_json))
+        finish(lambda: records.export_message(config, message, as_json=as_json))
+    finish(lambda: records.export(config, after, as_json=as_json))
 
 
 @audit_commands.command("verify")
@@ -223,7 +222,7 @@ def audit_verify(
     Finds changed, deleted, inserted, moved and cut-off records. Store the head it prints where users of the
     data directory can't write. With --head, it reveals a later cut even if the file of heads was cut, too.
     """
-    finish(lambda: audit.verify(config, head, as_json=as_json))
+    finish(lambda: records.verify(config, head, as_json=as_json))
 
 
 @policy_commands.command("test")
@@ -259,8 +258,8 @@ def policy_test(
     settings and roles are those of today. Changes nothing.
     """
     if tools is not None or call:
-        finish(lambda: audit.expect(config, policy, tools or "", call or (), as_json=as_json))
-    finish(lambda: audit.test(config, policy, limit, as_json=as_json))
+        finish(lambda: records.expect(config, policy, tools or "", call or (), as_json=as_json))
+    finish(lambda: records.test(config, policy, limit, as_json=as_json))
 
 
 # The group `db`, parsed; see bot.cli.commands.
@@ -271,7 +270,7 @@ db_commands = typer.Typer(help="Check, back up, restore, and upgrade the databas
 @db_commands.command("check")
 def db_check(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Check the whole database. Works whether or not a hub is running."""
-    finish(lambda: database.check(config, as_json=as_json))
+    finish(lambda: records.check(config, as_json=as_json))
 
 
 @db_commands.command("backup")
@@ -283,7 +282,7 @@ def db_backup(
     as_json: JsonOption = False,
 ) -> None:
     """Make a consistent backup of the database. Works whether or not a hub is running."""
-    finish(lambda: database.backup(config, target, as_json=as_json))
+    finish(lambda: records.backup(config, target, as_json=as_json))
 
 
 @db_commands.command("restore")
@@ -294,13 +293,13 @@ def db_restore(
 ) -> None:
     """Restore a backup (stop the hub first). The current database is kept under a new name; tools start
     paused."""
-    finish(lambda: database.restore(config, backup, as_json=as_json))
+    finish(lambda: records.restore(config, backup, as_json=as_json))
 
 
 @db_commands.command("upgrade")
 def db_upgrade(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Upgrade the database after making a backup. The next start of the hub does the same."""
-    finish(lambda: database.upgrade(config, as_json=as_json))
+    finish(lambda: records.upgrade(config, as_json=as_json))
 
 
 # The groups `grants`, `permissions`, `secrets`, `tools`, parsed; see bot.cli.commands.

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from bot.cli.exit_codes import CommandFailed
-from bot.cli.output import print_json, printable
-from bot.cli.parameters import data_dir_of, database_of
-from bot.ops.api_access import ANSWER_LIMIT_S, ApiAccess, Exchange, NoAnswer, read_access
-from bot.runtime import HTTPX_COMMAND_LINE, AdminError, left_out, needed_to_start
+from bot.cli.conventions import data_dir_of, database_of, print_json, printable
+from bot.config.place import ANSWER_LIMIT_S, ApiAccess, Exchange, NoAnswer, read_access
+from bot.runtime import HTTPX_COMMAND_LINE, AdminError, CommandFailed, left_out, needed_to_start
 from bot.views import DecisionView
 from core.errors import StoreLocked
 from core.lazy_module import LazyModule

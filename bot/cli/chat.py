@@ -14,13 +14,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, assert_never, cast
 
 import typer
 
-from bot.cli.exit_codes import FAILED, OK, USAGE, complain
-from bot.cli.parameters import data_dir_of
+from bot.cli.conventions import data_dir_of
 from bot.cli.serve import models_in_words, run_to_the_end
-from bot.config.place import process_environment
-from bot.ops.api_access import ApiAccess, read_access
-from bot.runtime import ConfigError, StartError, needed_to_start
-from bot.terminal.hub_api import HubApi
+from bot.config.place import ApiAccess, process_environment, read_access
+from bot.runtime import FAILED, OK, USAGE, ConfigError, StartError, complain, needed_to_start
 from bot.terminal.remote import RemoteTalk
 from bot.terminal.talk import (
     Asked,
@@ -28,6 +25,7 @@ from bot.terminal.talk import (
     Card,
     Cut,
     Event,
+    HubApi,
     ModelFailed,
     Moved,
     Rested,

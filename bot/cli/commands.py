@@ -19,9 +19,8 @@ from bot.cli.admin_commands import (
     tools_commands,
     users_commands,
 )
-from bot.cli.extension_commands import extensions_commands
-from bot.cli.parameters import ConfigOption, JsonOption, LimitOption, finish
-from bot.cli.thread_commands import approvals_commands, threads_commands
+from bot.cli.conventions import ConfigOption, JsonOption, LimitOption, finish
+from bot.cli.groups import approvals_commands, extensions_commands, threads_commands
 from bot.cli.unattended_commands import jobs_commands, routines_commands
 from core.lazy_module import LazyModule
 

@@ -16,31 +16,32 @@ from typing import Any, TypeVar
 
 import typer
 
-from bot.cli.exit_codes import FAILED, USAGE, CommandFailed
-from bot.cli.output import printable
+from bot.cli.conventions import printable
 from bot.cli.serve import own_name
 from bot.cli.setup_trials import account_that_sends, judged, require_valid, shown, tried
-from bot.config.edits import EditRefused, edited, read_text, replace_text
-from bot.config.keys import write_for_its_user
-from bot.config.load import load
-from bot.config.place import FILE_NAME, environment_file, process_environment, with_file, written
-from bot.config.setup_catalog import (
+from bot.config.edits import (
     DEMO,
     PLATFORMS,
     PROVIDERS,
     Answers,
     ChannelAnswer,
+    EditRefused,
     ModelAnswer,
     PlatformSetup,
     ProviderSetup,
     changes,
     configuration,
+    edited,
+    read_text,
+    replace_text,
     service_unit,
     variables,
 )
-from bot.ops.api_access import read_access
+from bot.config.keys import write_for_its_user
+from bot.config.load import load
+from bot.config.place import FILE_NAME, environment_file, process_environment, read_access, with_file, written
 from bot.ops.probes import local_models
-from bot.runtime import PACKAGE, ConfigError
+from bot.runtime import FAILED, PACKAGE, USAGE, CommandFailed, ConfigError
 from core.ids import RandomIds
 from core.lazy_dataclass import dataclass
 

@@ -14,8 +14,7 @@ from bot.operator.reload import ReloadView
 from bot.operator.settings import SettingsService
 from bot.parts import build_pipeline, build_rules, open_store
 from bot.platforms import build_prompts
-from bot.routines.management import routines_api
-from bot.routines.service import resting_routines
+from bot.routines.service import resting_routines, routines_api
 from bot.runtime import AdminError
 from bot.tools import build_effective_policy, build_tools, workspace_of
 from bot.views import StatusView

@@ -20,15 +20,13 @@ import typer
 from pydantic import BaseModel, SecretStr
 
 from bot.cli.api import HubApi, api_at, running, with_api
-from bot.cli.exit_codes import FAILED, USAGE, CommandFailed
-from bot.cli.output import print_json, print_table, printable, printable_lines, when, whole
-from bot.cli.parameters import data_dir_of
+from bot.cli.conventions import data_dir_of, print_json, print_table, printable, printable_lines, when, whole
 from bot.cli.serve import models_in_words
 from bot.cli.show import row_id
 from bot.config.load import Loaded, load
+from bot.config.place import read_access
 from bot.config.schema import secret_values
 from bot.operator.reload import ReloadView
-from bot.ops.api_access import read_access
 from bot.ops.doctor import examine
 from bot.ops.logs import (
     LEVELS,
@@ -42,17 +40,17 @@ from bot.ops.logs import (
     records_of,
 )
 from bot.ops.probes import Health, broken
-from bot.runtime import AdminError, ConfigError
+from bot.runtime import FAILED, USAGE, AdminError, CommandFailed, ConfigError
 from bot.views import PromptView, StatusView
 from core.lazy_module import LazyModule
 from core.store.lease import is_held
 
 if TYPE_CHECKING:
+    from bot.config import place
     from bot.jobs import worker_image
-    from bot.ops import api_access
 else:
     worker_image = LazyModule("bot.jobs.worker_image")
-    api_access = LazyModule("bot.ops.api_access")
+    place = LazyModule("bot.config.place")
 
 
 def _loaded(path: Path | None, *, as_json: bool) -> Loaded:
@@ -120,7 +118,7 @@ def check(path: Path | None, *, as_json: bool) -> None:
 
 def reload(path: Path | None, *, as_json: bool) -> None:
     """Have the running hub read the configuration again."""
-    access = api_access.read_access(load(path, secrets=False).config.hub.data_dir)
+    access = place.read_access(load(path, secrets=False).config.hub.data_dir)
     if access is None:
         raise CommandFailed("no hub is running here; the next start reads the file: hubbub run")
     done = running(access, lambda api: api.post("/config/reload", ReloadView))

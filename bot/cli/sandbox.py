@@ -9,8 +9,7 @@ from pathlib import Path
 
 import typer
 
-from bot.cli.exit_codes import CommandFailed
-from bot.cli.output import print_json, print_table, printable
+from bot.cli.conventions import print_json, print_table, printable
 from bot.config.load import Loaded, load
 from bot.jobs.docker_engine import (
     DockerEngine,
@@ -29,6 +28,7 @@ from bot.jobs.worker_image import (
     require_image,
     worker_version,
 )
+from bot.runtime import CommandFailed
 from core.job import WORKER
 from core.lazy_dataclass import dataclass
 from core.sandbox.disk import keeper_of

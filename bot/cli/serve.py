@@ -15,10 +15,9 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bot.cli.exit_codes import FAILED, OK, USAGE, complain
 from bot.config.keys import write_for_its_user
 from bot.config.place import FILE_NAME
-from bot.runtime import PACKAGE, ConfigError, StartError
+from bot.runtime import FAILED, OK, PACKAGE, USAGE, ConfigError, StartError, complain
 from core.lazy_module import LazyModule
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ from typing import Any
 import aiohttp
 import typer
 
-from bot.cli.output import printable
+from bot.cli.conventions import printable
+from bot.config.edits import Answers, configuration, variables
 from bot.config.load import load
 from bot.config.place import FILE_NAME
 from bot.config.schema import Config
 from bot.config.sections import TelegramChannel
-from bot.config.setup_catalog import Answers, configuration, variables
 from bot.models.builder import open_models
 from bot.ops.model_trial import try_each, try_text
 from bot.ops.probes import Finding, Health, broken, channel_findings, fine, without_secrets

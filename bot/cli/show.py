@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from bot.cli.exit_codes import CommandFailed
-from bot.cli.output import print_json, print_table, printable, printable_lines, when, whole
-from bot.cli.parameters import database_of
+from bot.cli.conventions import database_of, print_json, print_table, printable, printable_lines, when, whole
+from bot.runtime import CommandFailed
 from bot.views import (
     ApprovalView,
     ConversationView,

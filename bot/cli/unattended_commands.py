@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bot.cli.parameters import ConfigOption, JsonOption, finish
+from bot.cli.conventions import ConfigOption, JsonOption, finish
 from core.lazy_module import LazyModule
 
 if TYPE_CHECKING:
-    from bot.cli import exit_codes, job_actions, routine_actions
+    from bot import runtime
+    from bot.cli import unattended
 else:
-    exit_codes = LazyModule("bot.cli.exit_codes")
-    job_actions = LazyModule("bot.cli.job_actions")
-    routine_actions = LazyModule("bot.cli.routine_actions")
+    runtime = LazyModule("bot.runtime")
+    unattended = LazyModule("bot.cli.unattended")
 
 
 routines_commands = typer.Typer(
@@ -92,7 +92,7 @@ Description = Annotated[str | None, typer.Option(metavar="TEXT", help="A descrip
 @routines_commands.command("list")
 def routines_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """List routines with their next run times."""
-    finish(lambda: routine_actions.list_routines(config, as_json=as_json))
+    finish(lambda: unattended.list_routines(config, as_json=as_json))
 
 
 @routines_commands.command("add")
@@ -128,12 +128,12 @@ def routines_add(
         given = _given(None, cooldown, description) | {"name": name}
         schedule = _schedule(cron, at, after)
         trigger = _trigger(schedule, timezone, match, consume, webhook, secret, signature, event)
-        page = routine_actions.page_of(file, given)
+        page = unattended.page_of(file, given)
         page["trigger"] = page.get("trigger", {}) | trigger if trigger else page.get("trigger", _MANUAL)
         held = page.get("action", {})
         contained = {"sandbox": sandbox, "mode": mode, "image": image}
         page["action"] = _action(held, prompt, remind, full_job, tools, max_iterations, contained)
-        routine_actions.add(config, page, as_json=as_json)
+        unattended.add_routine(config, page, as_json=as_json)
 
     finish(make)
 
@@ -161,7 +161,7 @@ def routines_edit(
         trigger = {"schedule": _schedule(cron, at, after), "timezone": timezone, "pattern": match}
         if kept := {field: value for field, value in trigger.items() if value is not None}:
             given["trigger"] = kept
-        routine_actions.edit(config, name, routine_actions.page_of(file, given), as_json=as_json)
+        unattended.edit_routine(config, name, unattended.page_of(file, given), as_json=as_json)
 
     finish(change)
 
@@ -169,25 +169,25 @@ def routines_edit(
 @routines_commands.command("show")
 def routines_show(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Show a routine's definition."""
-    finish(lambda: routine_actions.show(config, name, as_json=as_json))
+    finish(lambda: unattended.show_routine(config, name, as_json=as_json))
 
 
 @routines_commands.command("enable")
 def routines_enable(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Enable a routine; it can run again from now on."""
-    finish(lambda: routine_actions.change(config, "POST", name, "enabled", "/enable", as_json=as_json))
+    finish(lambda: unattended.change_routine(config, "POST", name, "enabled", "/enable", as_json=as_json))
 
 
 @routines_commands.command("disable")
 def routines_disable(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Pause a routine."""
-    finish(lambda: routine_actions.change(config, "POST", name, "paused", "/disable", as_json=as_json))
+    finish(lambda: unattended.change_routine(config, "POST", name, "paused", "/disable", as_json=as_json))
 
 
 @routines_commands.command("fire")
 def routines_fire(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Run a routine once, ignoring its cooldown."""
-    finish(lambda: routine_actions.fire(config, name, as_json=as_json))
+    finish(lambda: unattended.fire_routine(config, name, as_json=as_json))
 
 
 @routines_commands.command("test")
@@ -207,7 +207,7 @@ def routines_test(
     """Test what fires a routine, and what its runs would be refused.
 
     Judges the tools and grants that the routine names, and the calls given."""
-    finish(lambda: routine_actions.test(config, name, text, call or (), as_json=as_json))
+    finish(lambda: unattended.test_routine(config, name, text, call or (), as_json=as_json))
 
 
 @routines_commands.command("history")
@@ -218,13 +218,13 @@ def routines_history(
     as_json: JsonOption = False,
 ) -> None:
     """List a routine's runs, newest first."""
-    finish(lambda: routine_actions.history(config, name, limit, as_json=as_json))
+    finish(lambda: unattended.routine_history(config, name, limit, as_json=as_json))
 
 
 @routines_commands.command("delete")
 def routines_delete(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Delete a routine and its runs."""
-    finish(lambda: routine_actions.change(config, "DELETE", name, "deleted", as_json=as_json))
+    finish(lambda: unattended.change_routine(config, "DELETE", name, "deleted", as_json=as_json))
 
 
 _MANUAL = {"type": "manual"}
@@ -269,7 +269,7 @@ def _schedule(cron: str | None, at: str | None, after: str | None) -> str | None
     once = [f"{word} {given}" for word, given in (("at", at), ("in", after)) if given is not None]
     given = [*([] if cron is None else [cron]), *once]
     if len(given) > 1:
-        raise exit_codes.CommandFailed("give only one of --cron, --at and --in", exit_codes.USAGE)
+        raise runtime.CommandFailed("give only one of --cron, --at and --in", runtime.USAGE)
     return given[0] if given else None
 
 
@@ -339,7 +339,7 @@ def jobs_start(
     wanted |= {"project": sandbox} if sandbox is not None else {}
     wanted |= {"mode": mode} if mode is not None else {}
     wanted |= {"image": image} if image is not None else {}
-    finish(lambda: job_actions.start(config, wanted, as_json=as_json))
+    finish(lambda: unattended.start_job(config, wanted, as_json=as_json))
 
 
 @jobs_commands.command("list")
@@ -350,13 +350,13 @@ def jobs_list(
     as_json: JsonOption = False,
 ) -> None:
     """List jobs, newest first."""
-    finish(lambda: job_actions.list_jobs(config, limit, working=working, as_json=as_json))
+    finish(lambda: unattended.list_jobs(config, limit, working=working, as_json=as_json))
 
 
 @jobs_commands.command("show")
 def jobs_show(job: JobId, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Show a job's state, usage, tools, task and result."""
-    finish(lambda: job_actions.show(config, job, as_json=as_json))
+    finish(lambda: unattended.show_job(config, job, as_json=as_json))
 
 
 @jobs_commands.command("events")
@@ -368,7 +368,7 @@ def jobs_events(
     as_json: JsonOption = False,
 ) -> None:
     """List what a job said and did, in order."""
-    finish(lambda: job_actions.events(config, job, after, follow=follow, as_json=as_json))
+    finish(lambda: unattended.job_events(config, job, after, follow=follow, as_json=as_json))
 
 
 @jobs_commands.command("prompt")
@@ -379,25 +379,25 @@ def jobs_prompt(
     as_json: JsonOption = False,
 ) -> None:
     """Give a job a message; its model reads it before the next step."""
-    finish(lambda: job_actions.act(config, job, "prompt", text=text, as_json=as_json))
+    finish(lambda: unattended.act_on_job(config, job, "prompt", text=text, as_json=as_json))
 
 
 @jobs_commands.command("cancel")
 def jobs_cancel(job: JobId, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Cancel a job. Steps already completed still apply."""
-    finish(lambda: job_actions.act(config, job, "cancel", as_json=as_json))
+    finish(lambda: unattended.act_on_job(config, job, "cancel", as_json=as_json))
 
 
 @jobs_commands.command("accept")
 def jobs_accept(job: JobId, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Accept a job's result; its changes are made in the project."""
-    finish(lambda: job_actions.act(config, job, "accept", as_json=as_json))
+    finish(lambda: unattended.act_on_job(config, job, "accept", as_json=as_json))
 
 
 @jobs_commands.command("diff")
 def jobs_diff(job: JobId, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Print the changes of a job in a container to its project's copy."""
-    finish(lambda: job_actions.show_changes(config, job, as_json=as_json))
+    finish(lambda: unattended.show_job_changes(config, job, as_json=as_json))
 
 
 @jobs_commands.command("reject")
@@ -408,10 +408,10 @@ def jobs_reject(
     as_json: JsonOption = False,
 ) -> None:
     """Reject the result of a job that was submitted."""
-    finish(lambda: job_actions.act(config, job, "reject", text=reason, as_json=as_json))
+    finish(lambda: unattended.act_on_job(config, job, "reject", text=reason, as_json=as_json))
 
 
 @jobs_commands.command("restart")
 def jobs_restart(job: JobId, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Start a new job that repeats one that has ended."""
-    finish(lambda: job_actions.act(config, job, "restart", as_json=as_json))
+    finish(lambda: unattended.act_on_job(config, job, "restart", as_json=as_json))

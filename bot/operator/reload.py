@@ -17,7 +17,7 @@ from bot.config.schema import Config, secret_values
 from bot.config.sections import ChannelSection
 from bot.ops.logs import strike_out
 from bot.runtime import AdminError, ConfigError, StartError
-from channels.supervisor import Phase
+from channels.manager import Phase
 from core.errors import ChannelError
 from core.lazy_dataclass import dataclass
 

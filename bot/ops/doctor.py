@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING
 
 from bot.config.keys import KEY_NAME, VAULT_KEY_NAME, VaultKeyRing
 from bot.config.load import Loaded
-from bot.config.place import DATABASE_NAME
+from bot.config.place import ACCESS_NAME, DATABASE_NAME
 from bot.config.policy import read_policy
 from bot.config.schema import Config, secret_values
 from bot.config.sections import ExtensionChannel
-from bot.ops.api_access import ACCESS_NAME
 from bot.ops.logs import LOG_NAME, Redactor
 from bot.ops.probes import Finding, broken, fine, probed, warning
 from bot.runtime import AdminError, StartError, listen
@@ -37,9 +36,9 @@ from core.tools.builtin.shell import safe_environment
 
 if TYPE_CHECKING:
     from bot.extensions import python as extensions
-    from bot.ops import cli_trial
+    from bot.ops import model_trial
 else:
-    cli_trial = LazyModule("bot.ops.cli_trial")
+    model_trial = LazyModule("bot.ops.model_trial")
     extensions = LazyModule("bot.extensions.python")
 
 # What `hubbub doctor` says about files: who can read what is secret, and can the hub work with them.
@@ -228,7 +227,7 @@ async def examine(
         findings += servers_configured(loaded)
     findings += await probed(config, running=running)
     if any(model.provider == "cli" for model in config.models):
-        findings += await cli_trial.cli_findings(loaded)
+        findings += await model_trial.cli_findings(loaded)
     if config.sandbox.enabled:
         findings.append(await _containers(config, sandbox_problem))
     findings.append(_chat_tools(config))

@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from bot.config.edits import ProviderSetup
 from bot.config.schema import Config, Model, secret_values
 from bot.config.sections import (
     ChannelSection,
@@ -23,10 +24,9 @@ from bot.config.sections import (
     SlackChannel,
     TelegramChannel,
 )
-from bot.config.setup_catalog import ProviderSetup
 from bot.ops.logs import Redactor
 from bot.runtime import Certificates
-from channels.telegram.privacy import GroupRights, hints
+from channels.telegram.addresses import GroupRights, hints
 from core.lazy_dataclass import dataclass
 from core.lazy_module import LazyModule
 
@@ -294,7 +294,7 @@ class Probes:
         if model.provider == "demo":
             return [fine(what, "built in")]
         if model.provider == "cli":
-            return []  # doctor tries it (bot.ops.cli_trial)
+            return []  # doctor tries it (bot.ops.model_trial)
         key = model.api_key.get_secret_value()
         headers: Mapping[str, str]
         if model.provider == "anthropic":

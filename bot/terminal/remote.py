@@ -13,7 +13,6 @@ from typing import Any, TypeVar, assert_never
 
 from pydantic import TypeAdapter, ValidationError
 
-from bot.terminal.hub_api import HubApi
 from bot.terminal.talk import (
     Asked,
     Author,
@@ -23,6 +22,7 @@ from bot.terminal.talk import (
     Cut,
     Event,
     Feed,
+    HubApi,
     ModelFailed,
     Moved,
     Rested,
@@ -37,7 +37,7 @@ from bot.terminal.talk import (
 )
 from bot.web import blocks as pages
 from bot.web import items
-from bot.web.approvals import ApprovalPage
+from bot.web.blocks import ApprovalPage
 from bot.web.threads import ConversationPage, ThreadsPage
 from channels.text import blocks
 from channels.text.blocks import Mark, showable

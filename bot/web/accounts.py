@@ -1,7 +1,8 @@
-"""Accounts on the platforms and keys to the hub, for the API: pairing, links, invitations, and their end."""
+"""What belongs to one person, for the API: accounts on the platforms, keys to the hub, invitations, and what
+the hub remembers for them."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 from pydantic import Field
@@ -11,12 +12,14 @@ from bot.runtime import AdminError
 from bot.views import DecisionView, PairingRequestView
 from bot.web.auth import LOOPBACK_HOSTS, hash_of, new_key
 from bot.web.blocks import Page
-from bot.web.endpoints import Call, Endpoint, Given, RemovedView, ShortText, UndoOf, decision_endpoint
+from bot.web.endpoints import Call, Endpoint, Given, Limit, RemovedView, ShortText, UndoOf, decision_endpoint
 from bot.web.login import LoginService, login_url
+from bot.web.responses import ApiError, not_found
 from channels.webchat import WEB
 from core.ids import Ids
 from core.lazy_module import LazyModule
 from core.people.pairing import PairAs, PairingService
+from core.store.facets import Memory, MemoryNote
 from core.store.pairing import ClaimRefused, Decision, PairingApproved
 from core.store.port import KeyKind, Store
 from core.users import Principal, Role
@@ -289,3 +292,98 @@ class KeysApi:
             raise AdminError("refused", f"this is for members; {user.name} is {user.role}", "user_id")
         await self._store.people.link_account(user.user_id, WEB, user.user_id, user.name)
         return user
+
+
+# What the hub remembers for a person: each has their own.
+
+SHOWN_CHARS = 2_000
+"""The beginning of a text in a list; documents may be long."""
+NoteId = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,17}$")]
+TOO_LATE = "this can't be brought back any more: it is too late, or something else was saved in its place"
+
+
+class MemoryQuery(Given):
+    """`query`: words that a note must hold, all of them; empty: the newest. `id`: one note, with its whole
+    text."""
+
+    query: Annotated[str, Field(max_length=200)] = ""
+    id: NoteId | None = None
+    limit: Limit = 100
+
+
+class NoteOf(Given):
+    """A note."""
+
+    id: NoteId
+
+
+class NotePage(Page):
+    """A note, or a document with its `path`. `text`: its beginning in a list; `chars`: its whole length."""
+
+    id: str
+    text: str
+    chars: int
+    created_at: int
+    path: str | None
+
+
+class MemoryPage(Page):
+    """Notes and documents, newest first. `more`: there are others after these."""
+
+    notes: tuple[NotePage, ...]
+    more: bool
+
+
+class MemoryApi:
+    """One method per endpoint."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        refusals = (404, 503)
+        forget = Endpoint("POST", "/memory/forget", self.forget, RemovedView, body=NoteOf, refusals=refusals)
+        restore = Endpoint(
+            "POST", "/memory/restore", self.restore, RemovedView, body=UndoOf, refusals=(409, 503)
+        )
+        read = Endpoint("GET", "/memory", self.notes, MemoryPage, MemoryQuery, refusals=(404,))
+        return [read, forget, restore]
+
+    async def notes(self, call: Call) -> MemoryPage:
+        """Return the caller's notes and documents, or one of them whole."""
+        query: MemoryQuery = call.query
+        user_id = call.principal.user_id
+        if query.id is not None:
+            note = await self._memory.memory_note(user_id, query.id)
+            if note is None:
+                raise not_found("no note has this ID")
+            return MemoryPage(notes=(_page(note, len(note.text)),), more=False)
+        found = await self._memory.search_memory(user_id, query.query, query.limit + 1)
+        shown = tuple(_page(note, SHOWN_CHARS) for note in found[: query.limit])
+        return MemoryPage(notes=shown, more=len(found) > query.limit)
+
+    async def forget(self, call: Call) -> RemovedView:
+        """Forget a note or document of the caller. It can be restored for five minutes."""
+        body: NoteOf = call.body
+        undo = await self._memory.forget_memory(call.principal.user_id, body.id)
+        if undo is None:
+            raise not_found("no note has this ID")
+        return RemovedView(id=body.id, outcome="forgotten", undo=undo)
+
+    async def restore(self, call: Call) -> RemovedView:
+        """Restore a note or document that the caller has just forgotten."""
+        body: UndoOf = call.body
+        if not await self._memory.restore_memory(call.principal.user_id, body.undo):
+            raise ApiError(409, "refused", TOO_LATE)
+        return RemovedView(id=body.undo, outcome="restored", undo=None)
+
+
+def _page(note: MemoryNote, most: int) -> NotePage:
+    return NotePage(
+        id=note.id,
+        text=note.text[:most],
+        chars=len(note.text),
+        created_at=note.created_at,
+        path=note.path,
+    )

@@ -7,9 +7,8 @@ from pydantic import Field
 
 from bot.runtime import AdminError
 from bot.views import DecisionView
-from bot.web.approvals import ApprovalPage
 from bot.web.auth import Caller
-from bot.web.blocks import Page
+from bot.web.blocks import ApprovalPage, Page
 from bot.web.endpoints import Call, Cursor, Endpoint, Given, Limit, ShortText, cursor_of, position_of
 from bot.web.items import Presenter
 from channels.webchat import WEB

@@ -18,8 +18,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from bot.web.errors import error_response
-from bot.web.uploads import FileLinks
+from bot.web.files import FileLinks
+from bot.web.responses import error_response
 from core.errors import StoreUnavailable
 from core.lazy_dataclass import dataclass
 from core.store.port import KeyKind, Keys, People

@@ -6,9 +6,8 @@ from typing import Annotated
 from pydantic import Field, SecretStr
 
 from bot.config.document import KeyPath
-from bot.config.edits import Value
+from bot.config.edits import PLATFORMS, PlatformSetup, Value
 from bot.config.schema import Config
-from bot.config.setup_catalog import PLATFORMS, PlatformSetup
 from bot.operator.config_file import SettingsFile
 from bot.operator.settings import SettingsService
 from bot.ops.probes import Finding, Health, channel_trial

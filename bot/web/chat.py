@@ -16,9 +16,9 @@ from bot.views import DecisionView, ThreadView
 from bot.web.auth import Caller
 from bot.web.blocks import FileLinkPage, Page
 from bot.web.endpoints import Call, Endpoint, Given, body_in_time, pieces_of
-from bot.web.errors import ApiError, not_found
+from bot.web.files import LIMIT_BYTES, EmptyUpload, FileLinks, FileUploads, TooManyUploads, file_target
+from bot.web.responses import ApiError, not_found
 from bot.web.threads import ClientKey, thread_seen_by
-from bot.web.uploads import LIMIT_BYTES, EmptyUpload, FileLinks, FileUploads, TooManyUploads, file_target
 from channels.webchat import WEB, WebChannel, event_key
 from core.errors import IllegalChange, ToolDenied, ToolFailed
 from core.ids import Ids

@@ -11,7 +11,7 @@ from bot.config.load import Loaded
 from bot.config.schema import Config
 from bot.views import DecisionView
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
-from bot.web.errors import ApiError, not_found
+from bot.web.responses import ApiError, not_found
 from core.consent.facts import Allow, Ask, Decision, Deny, DenyReason
 from core.errors import SignInFailed
 from core.extension import COMMAND_CHARS, Extension, ExtensionChange, ExtensionRefused, checked

@@ -2,27 +2,36 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from bot.ops.metrics import MEDIA_TYPE, Metrics
+from bot.live import MEDIA_TYPE, NEW_JOB, Gauges, Metrics
 from bot.web.auth import AccessRules
-from channels.manager import ChannelManager
-from channels.supervisor import Phase
+from channels.manager import ChannelManager, Phase
 from channels.webchat import WEB
 from core.clock import SECOND_US
 from core.inbound.hub import Hub
 from core.lazy_dataclass import dataclass
+from core.lazy_module import LazyModule
 from core.store.port import Store
 
 if TYPE_CHECKING:
+    import prometheus_client
+    from prometheus_client import core as families
+    from prometheus_client.registry import Collector
+
+    from core import job
     from core.tools.mcp.server import McpServers
+else:
+    prometheus_client = LazyModule("prometheus_client")
+    families = LazyModule("prometheus_client.core")
+    job = LazyModule("core.job")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +76,7 @@ def metrics_routes(metrics: Metrics, gate: AccessRules) -> list[Route]:
         refusal = gate.refusal_of_host(request.headers)
         if refusal is not None:
             return refusal
-        from bot.ops.metrics_page import page  # Prometheus's library: of no use before somebody looks
+        # Prometheus's library: of no use before somebody looks
 
         return Response(page(metrics, await metrics.job_states()), media_type=MEDIA_TYPE)
 
@@ -142,3 +151,93 @@ async def _takes_writes(store: Store) -> bool:
             return await store.healthy()
     except TimeoutError:
         return False
+
+
+# The counts as Prometheus reads them.
+
+
+def page(metrics: Metrics, jobs: "Mapping[job.JobState, int] | None") -> bytes:
+    """Return all metrics in Prometheus's text format. `jobs`: their number by state, if known."""
+    registry = prometheus_client.CollectorRegistry()
+    registry.register(cast("Collector", _Counts(metrics, jobs)))
+    return prometheus_client.generate_latest(registry)
+
+
+class _Counts:
+    """A Collector of Prometheus's library, which is of no use before somebody looks."""
+
+    def __init__(self, metrics: Metrics, jobs: "Mapping[job.JobState, int] | None") -> None:
+        self._metrics = metrics
+        self._jobs = jobs
+
+    def collect(self) -> "Iterable[families.Metric]":
+        metrics = self._metrics
+        yield _counted(
+            "events_accepted", "Inbound events accepted.", metrics.events_accepted, "channel", "outcome"
+        )
+        yield _counted(
+            "turns", "Turns started (including restarts) and ended.", _single(metrics.turns), "state"
+        )
+        yield _counted("sends", "Outbound messages by result.", metrics.sends, "channel", "state")
+        yield _counted("model_calls", "Model calls by result.", metrics.model_calls, "model", "state")
+        yield _counted(
+            "model_tokens", "Tokens as the providers counted them.", metrics.model_tokens, "model", "kind"
+        )
+        cost, seconds = _single(metrics.model_cost_usd), _single(metrics.model_seconds)
+        yield _counted("model_cost_usd", "Cost of model calls at the known prices.", cost, "model")
+        yield _counted("model_seconds", "Time spent in model calls.", seconds, "model")
+        changes = {**_no_job_changes(), **metrics.job_changes}
+        yield _counted("job_changes", "Changes of jobs' states.", changes, "before", "state")
+        if metrics.gauges is not None:
+            yield from _seen(metrics.gauges)
+        if self._jobs is not None:
+            yield _by_state(self._jobs)
+
+
+def _single(counts: Mapping[str, float]) -> Mapping[tuple[str, ...], float]:
+    return {(label,): count for label, count in counts.items()}
+
+
+def _counted(
+    name: str, told: str, counts: Mapping[tuple[str, ...], float], *labels: str
+) -> "families.CounterMetricFamily":
+    family = families.CounterMetricFamily(f"hubbub_{name}", told, labels=labels)
+    for values, count in counts.items():
+        family.add_metric(list(values), count)
+    return family
+
+
+def _seen(gauges: Gauges) -> "Sequence[families.GaugeMetricFamily]":
+    phases = families.GaugeMetricFamily(
+        "hubbub_channel_phase", "1 for the current phase of a channel.", labels=["channel", "phase"]
+    )
+    for name, state in gauges.states().items():
+        for phase in Phase:
+            phases.add_metric([name, phase.value], float(state.phase is phase))
+    waiting = families.GaugeMetricFamily(
+        "hubbub_sends_waiting", "Messages waiting to be sent.", labels=["channel"]
+    )
+    for name, count in gauges.waiting().items():
+        waiting.add_metric([name], count)
+    return [
+        phases,
+        waiting,
+        families.GaugeMetricFamily(
+            "hubbub_turns_running", "Turns running or about to run.", gauges.running()
+        ),
+        families.GaugeMetricFamily("hubbub_streams_open", "Open event streams.", gauges.streams()),
+        families.GaugeMetricFamily("hubbub_jobs_running", "Jobs running or about to run.", gauges.jobs()),
+    ]
+
+
+def _by_state(jobs: "Mapping[job.JobState, int]") -> "families.GaugeMetricFamily":
+    states = families.GaugeMetricFamily("hubbub_jobs", "Stored jobs by state.", labels=["state"])
+    for state in job.JobState:
+        states.add_metric([state.value], jobs.get(state, 0))
+    return states
+
+
+def _no_job_changes() -> Mapping[tuple[str, ...], float]:
+    """Return all changes there are, so that each has a count from the start."""
+    changes = [(before.value, state.value) for before, after in job.EDGES.items() for state in sorted(after)]
+    return dict.fromkeys([(NEW_JOB, job.JobState.PENDING.value), *changes], 0)

@@ -11,9 +11,8 @@ from typing import Annotated, Any, Literal, assert_never
 from pydantic import Field, computed_field
 
 from bot.operator.unattended_views import SentFile
-from bot.web.approvals import ApprovalPage, approval_page, lines_of
-from bot.web.blocks import Block, GatePage, Page, blocks_of
-from bot.web.uploads import file_target
+from bot.web.blocks import ApprovalPage, Block, GatePage, Page, approval_page, blocks_of, lines_of
+from bot.web.files import file_target
 from channels.text.blocks import weight
 from core.events import ContextUse
 from core.gates import Gate, GateKind, GateState

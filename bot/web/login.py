@@ -22,7 +22,7 @@ from starlette.routing import Route
 from bot.runtime import CALLBACK_PATH, LOGIN_PATH
 from bot.web.auth import LONGEST_KEY, SESSION_HEADER, AccessRules, hash_of, hash_of_session, new_key
 from bot.web.endpoints import BODY_LIMIT_S, Given, body_of
-from bot.web.errors import error_response, on_invalid
+from bot.web.responses import error_response, on_invalid
 from core.clock import SECOND_US, Clock
 from core.errors import SignInFailed, StoreError, StoreUnavailable, VaultError
 from core.lazy_dataclass import dataclass

@@ -35,9 +35,8 @@ from bot.views import StatusView
 from bot.web.auth import AccessRules
 from bot.web.blocks import BackupLink, FileLinkPage
 from bot.web.endpoints import Call, Endpoint, Given, Limit, ShortText
-from bot.web.errors import ApiError
-from bot.web.event_stream import Event, EventStream
-from bot.web.uploads import FileLinks
+from bot.web.files import FileLinks
+from bot.web.responses import ApiError, Event, EventStream
 from core.audit.linker import Head
 from core.audit_chain import AuditKind
 from core.clock import SECOND_US, Clock

@@ -8,8 +8,7 @@ from pydantic import Field
 
 from bot.runtime import AdminError, version
 from bot.views import DecisionView, StatusView, UserView
-from bot.web.approvals import NamedPerson
-from bot.web.blocks import Page
+from bot.web.blocks import NamedPerson, Page
 from bot.web.endpoints import Call, Endpoint, Given, Limit, ShortText, decision_endpoint
 from bot.web.stream import ChannelStates
 from bot.web.threads import first_model

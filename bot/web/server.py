@@ -1,27 +1,116 @@
-"""The HTTP server inside the hub's own event loop and under its own signal handling."""
+"""The HTTP server inside the hub's own event loop and under its own signal handling, and the console's files:
+one page and its assets, as they lie in the package, with nothing that other sites could make use of."""
 
 import asyncio
 import contextlib
+import gzip
+import hashlib
 import socket
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount
 from starlette.routing import Route as WebRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bot.runtime import CHANNELS_PATH, UVICORN_COMMAND_LINE, put_off, url_of
-from bot.web.console import SECURITY_HEADERS
-from bot.web.errors import on_http_error
+from bot.runtime import CHANNELS_PATH, LOGIN_PATH, UVICORN_COMMAND_LINE, put_off, url_of
+from bot.web.responses import on_http_error
 from channels.channel import HttpRequest, HttpResponse, Route
+from core.lazy_dataclass import dataclass
 
 with put_off(*UVICORN_COMMAND_LINE):
     from uvicorn.config import Config
     from uvicorn.server import Server
+
+WORKER = "worker.js"
+"""Served at the root as well: a service worker has power only over paths below its own."""
+STATIC = Path(__file__).with_name("static")
+CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self';"
+    " font-src 'self'; manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'self';"
+    " frame-ancestors 'none'"
+)
+SECURITY_HEADERS = {
+    "content-security-policy": CSP,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+MEDIA_TYPES = {
+    ".css": "text/css",
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+    ".webmanifest": "application/manifest+json",
+}
+"""Of all that the console is made of; the machine's own list of types may say something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asset:
+    content: bytes
+    compressed: bytes
+    media_type: str
+    etag: str
+
+
+class Console:
+    """Server of the files found at the first request; other paths don't exist."""
+
+    def __init__(self, directory: Path = STATIC) -> None:
+        self._directory = directory
+        self._assets: dict[str, _Asset] | None = None
+
+    def routes(self) -> list[WebRoute]:
+        """Return the routes `GET /`, `GET /login` (the same page, whose script uses the link),
+        `GET /worker.js` and `GET /static/…`."""
+        pages = [WebRoute(path, self._index, methods=["GET"]) for path in ("/", LOGIN_PATH)]
+        worker = WebRoute(f"/{WORKER}", self._worker, methods=["GET"])
+        return [*pages, worker, WebRoute("/static/{path:path}", self._static)]
+
+    async def _index(self, request: Request) -> Response:
+        return self._answer(request, "index.html")
+
+    async def _worker(self, request: Request) -> Response:
+        return self._answer(request, WORKER)
+
+    async def _static(self, request: Request) -> Response:
+        return self._answer(request, request.path_params["path"])
+
+    def _answer(self, request: Request, name: str) -> Response:
+        if self._assets is None:
+            self._assets = _read(self._directory)
+        asset = self._assets.get(name)
+        if asset is None:
+            return PlainTextResponse("not found\n", 404)
+        headers = {"etag": asset.etag, "cache-control": "no-cache", "vary": "accept-encoding"}
+        if request.headers.get("if-none-match") == asset.etag:
+            return Response(status_code=304, headers=headers)
+        content = asset.content
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            content, headers["content-encoding"] = asset.compressed, "gzip"
+        return Response(content, media_type=asset.media_type, headers=headers)
+
+
+def _read(directory: Path) -> dict[str, _Asset]:
+    assets: dict[str, _Asset] = {}
+    for path in sorted(directory.rglob("*")):
+        if path.is_file():
+            content = path.read_bytes()
+            media_type = MEDIA_TYPES[path.suffix]
+            # Weak: what is sent may be compressed.
+            etag = f'W/"{hashlib.sha256(content).hexdigest()[:32]}"'
+            asset = _Asset(content, gzip.compress(content, mtime=0), media_type, etag)
+            assets[path.relative_to(directory).as_posix()] = asset
+    return assets
+
 
 KEEP_ALIVE_S = 75
 """The life of an idle connection: longer than with clients and proxies (aiohttp 15 s, nginx and AWS 60 s).

@@ -13,7 +13,7 @@ from bot.views import DecisionView, GrantView, PermissionView, SecretView
 from bot.web.auth import Caller
 from bot.web.blocks import Page
 from bot.web.endpoints import Call, Endpoint, Given, Limit, ShortText
-from bot.web.errors import ApiError, not_found
+from bot.web.responses import ApiError, not_found
 from bot.web.threads import thread_seen_by
 from core.approvals import (
     MAX_LOOP_S,

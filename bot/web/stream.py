@@ -13,11 +13,10 @@ from typing import Any, assert_never
 from bot.live import Live, LiveTurn, Subscription, TooManySubscribers
 from bot.web.auth import AccessRules, Caller
 from bot.web.endpoints import Call, Endpoint
-from bot.web.errors import ApiError
-from bot.web.event_stream import Event, EventStream, resumed_at
 from bot.web.items import Presenter
 from bot.web.jobs_api import EventsWanted, JobEventView, JobsApi
-from channels.supervisor import ChannelState
+from bot.web.responses import ApiError, Event, EventStream, resumed_at
+from channels.manager import ChannelState
 from core.clock import Clock
 from core.events import (
     AutoLoop,

@@ -9,13 +9,11 @@ from pydantic import Field
 
 from bot.live import Live, TooManySubscribers
 from bot.views import PromptPartView, PromptView
-from bot.web.approvals import ApprovalPage
 from bot.web.auth import AccessRules
-from bot.web.blocks import Page
+from bot.web.blocks import ApprovalPage, Page
 from bot.web.endpoints import Call, Cursor, Endpoint, Given, Limit, cursor_of, position_of
-from bot.web.errors import ApiError, not_found
-from bot.web.event_stream import EventStream, resumed_at
 from bot.web.items import Item, Presenter, ThreadPage, WaitingView
+from bot.web.responses import ApiError, EventStream, not_found, resumed_at
 from bot.web.stream import ChannelStates, ListStream, Onlooker, ThreadStream
 from channels.webchat import WebChannel
 from core.clock import Clock

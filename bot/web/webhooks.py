@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from bot.web.endpoints import Call, Endpoint, body_of
-from bot.web.errors import error_response
+from bot.web.responses import error_response
 from core.clock import Clock
 from core.errors import StoreUnavailable
 from core.lazy_dataclass import dataclass

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from channels.channel import Connected, Look, Payload, Route
+from channels.channel import Connected, HeldConversations, Look, Payload, Route
 from channels.discord import outbound
 from channels.discord.addresses import (
     direct_address,
@@ -22,10 +22,8 @@ from channels.discord.client import DiscordClient, Server
 from channels.discord.errors import first_of
 from channels.discord.gateway import Gateway
 from channels.discord.handler import EventHandler, Pending
-from channels.discord.inbound import OPTION, Account, Where, where_of
+from channels.discord.inbound import OPTION, Account, Channel, Where, where_of
 from channels.discord.outbound import FILE, REFERENCE, Upload
-from channels.discord.wire import Channel
-from channels.keyed_lock import HeldConversations
 from core.clock import SECOND_US, Clock
 from core.errors import AddressGone, AttachmentTooLarge, AuthRejected, ChannelError, MessageRejected
 from core.messages import Address, Attachment, Message, MessageRef

@@ -22,9 +22,9 @@ import discord
 from discord.http import HTTPClient, MultipartParameters, Ratelimit, Route
 from multidict import CIMultiDictProxy
 
+from channels.channel import downloaded
 from channels.discord.errors import FAILURES, channel_error
 from channels.discord.inbound import Account
-from channels.downloads import downloaded
 from core.errors import MessageRejected, Unanswered
 from core.off_loop import ON_LOOP_CHARS, json_with_breaks
 

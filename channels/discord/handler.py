@@ -5,15 +5,19 @@ import asyncio
 import logging
 from collections.abc import Mapping
 
+from channels.channel import CatchUpBarrier, HeldConversations, KeyedLock, KeyedLocks
 from channels.discord.addresses import snowflake_of
 from channels.discord.client import DiscordClient
-from channels.discord.forms import TOO_LONG, modal_of
 from channels.discord.inbound import (
     COMMAND,
     COMPONENT,
     MODAL_SUBMIT,
+    TOO_LONG,
     Account,
+    Interaction,
+    Message,
     Where,
+    modal_of,
     read_change,
     read_command,
     read_event,
@@ -22,8 +26,6 @@ from channels.discord.inbound import (
     read_press,
 )
 from channels.discord.outbound import aside
-from channels.discord.wire import Interaction, Message
-from channels.keyed_lock import CatchUpBarrier, HeldConversations, KeyedLock, KeyedLocks
 from core import texts
 from core.clock import Clock
 from core.errors import ChannelError, InboxUnavailable

@@ -1,26 +1,27 @@
-"""Discord's messages, presses and commands as the hub's values. Pure; reading never raises, whatever
-the payload.
+"""Discord's messages, presses, forms and commands as the hub's values, from the parts of the payloads
+that the hub reads. Pure; reading never raises, whatever the payload.
 
 Event keys: `dc:<bot>:m:<id>` for a message, with `:e<edited timestamp>` for an edited text,
 `dc:<bot>:i:<id>` for a button press or a command, `dc:<bot>:u:<id>` for an unreadable event.
 """
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 
-from channels.discord import wire
 from channels.discord.addresses import micros_of, order_key_of, ref_of
-from channels.discord.forms import form_of
 from channels.text.blocks import showable
 from core.messages import (
     EDIT,
     Address,
     Attachment,
     ChoiceAnswer,
+    EditForm,
+    FormField,
     InboundEvent,
     InboundMessage,
     MessageRef,
@@ -29,8 +30,193 @@ from core.messages import (
     as_taken,
 )
 
+# The parts of Discord's payloads that the hub reads (documentation, Resources and Receiving and Responding).
+# The rest is ignored.
+
+Snowflake = Annotated[str, Field(pattern=r"^[0-9]{1,20}$")]
+
+DM = 1
+THREADS = frozenset({10, 11, 12})
+"""Channel types: announcement thread, public thread, private thread."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class User(_Part):
+    """A person, bot or webhook."""
+
+    id: Snowflake
+    username: str = ""
+    global_name: str | None = None
+    bot: bool = False
+    system: bool = False
+
+
+class Member(_Part):
+    """A person as a guild knows them. Messages carry it without `user`."""
+
+    nick: str | None = None
+    user: User | None = None
+
+
+class File(_Part):
+    """An attachment."""
+
+    id: Snowflake
+    filename: str = "file"
+    size: int = 0
+    content_type: str | None = None
+    url: str = ""
+
+
+class Reference(_Part):
+    """The reference to the message replied to."""
+
+    type: int = 0
+    message_id: Snowflake | None = None
+    channel_id: Snowflake | None = None
+
+
+class Author(_Part):
+    """The author of the message replied to."""
+
+    author: User
+
+
+class Message(_Part):
+    """A message. Only events name its guild. `poll` and `sticker_items` only matter if present."""
+
+    id: Snowflake
+    channel_id: Snowflake
+    guild_id: Snowflake | None = None
+    author: User
+    member: Member | None = None
+    content: str = ""
+    type: int = 0
+    webhook_id: Snowflake | None = None
+    edited_timestamp: str | None = None
+    mentions: Annotated[tuple[User, ...], FailFast()] = ()
+    attachments: Annotated[tuple[File, ...], FailFast()] = ()
+    message_reference: Reference | None = None
+    referenced_message: Author | None = None
+    poll: object = None
+    sticker_items: tuple[object, ...] = ()
+
+
+class Channel(_Part):
+    """A channel, with the fields that show its kind."""
+
+    id: Snowflake
+    type: int = 0
+    guild_id: Snowflake | None = None
+
+
+class Option(_Part):
+    """An option filled in with a command."""
+
+    name: str
+    value: Any = None
+
+
+class Input(_Part):
+    """A submitted text input of a modal."""
+
+    custom_id: str = ""
+    value: str = ""
+
+
+class Row(_Part):
+    """An action row of a modal."""
+
+    components: Annotated[tuple[Input, ...], FailFast()] = ()
+
+
+class InteractionData(_Part):
+    """The pressed button, submitted modal or command."""
+
+    name: str = ""
+    custom_id: str = ""
+    options: Annotated[tuple[Option, ...], FailFast()] = ()
+    components: Annotated[tuple[Row, ...], FailFast()] = ()
+
+
+class Named(_Part):
+    """An object with an id."""
+
+    id: Snowflake
+
+
+class Interaction(_Part):
+    """A button press, a submitted modal or a command. `user` is set in private, `member` in guilds."""
+
+    id: Snowflake
+    type: int
+    token: str
+    channel_id: Snowflake | None = None
+    channel: Channel | None = None
+    guild_id: Snowflake | None = None
+    user: User | None = None
+    member: Member | None = None
+    message: Named | None = None
+    data: InteractionData = InteractionData()
+
+
 COMMAND, COMPONENT, MODAL_SUBMIT = 2, 3, 5
 """Interaction types."""
+
+# Editing of a call's arguments in a modal (documentation, Component Reference, Text Input): its content
+# and its submission.
+
+MAX_INPUTS = 5
+"""A modal has up to five rows with one input each. More fields share one JSON input."""
+MAX_VALUE_CHARS = 4_000
+MAX_LABEL_CHARS = 45
+MAX_ID_CHARS = 100
+WHOLE = "(JSON)"
+"""The name of the single input that replaces too many fields."""
+TOO_LONG = "The arguments are too long for a form here. Edit them in the console."
+
+_ACTION_ROW, _TEXT_INPUT, _PARAGRAPH = 1, 4, 2
+
+
+def modal_of(gate_id: str, form: EditForm) -> dict[str, object] | None:
+    """Return the modal for a form, or None if it does not fit into Discord's limits."""
+    fields: Sequence[FormField] = form.fields
+    if len(fields) > MAX_INPUTS:
+        whole = {field.name: field.value for field in fields}
+        fields = [FormField(WHOLE, json.dumps(whole, ensure_ascii=False, indent=1))]
+    if any(len(field.value) > MAX_VALUE_CHARS or len(field.name) > MAX_ID_CHARS for field in fields):
+        return None
+    return {
+        "custom_id": f"p:{gate_id}:{form.choice}",
+        "title": "Edit the call",
+        "components": [{"type": _ACTION_ROW, "components": [_input(field)]} for field in fields],
+    }
+
+
+def form_of(data: InteractionData) -> str:
+    """Return the submitted values as JSON."""
+    values = {one.custom_id: one.value for row in data.components for one in row.components}
+    return values.get(WHOLE) or json.dumps(values, ensure_ascii=False)
+
+
+def _input(field: FormField) -> dict[str, object]:
+    shown: dict[str, object] = {
+        "type": _TEXT_INPUT,
+        "custom_id": field.name,
+        "style": _PARAGRAPH,
+        "label": field.name[:MAX_LABEL_CHARS],
+        "required": False,
+        "max_length": MAX_VALUE_CHARS,
+    }
+    if field.value:
+        shown["value"] = field.value
+    return shown
+
+
+# Payloads, as the hub's values.
 
 OPTION = "text"
 """The only option of a command."""
@@ -58,9 +244,9 @@ class Where:
     thread: bool = False
 
 
-def where_of(channel: wire.Channel) -> Where:
+def where_of(channel: Channel) -> Where:
     """Return the kind of a channel."""
-    return Where(direct=channel.type == wire.DM, thread=channel.type in wire.THREADS)
+    return Where(direct=channel.type == DM, thread=channel.type in THREADS)
 
 
 def read_event(
@@ -70,7 +256,7 @@ def read_event(
 
     `now`: microseconds UTC."""
     try:
-        message = wire.Message.model_validate(payload)
+        message = Message.model_validate(payload)
     except ValidationError as error:
         return Unreadable(_unreadable_key(payload, account, now), channel, _summary(error), now)
     return read_message(message, account, channel, where)
@@ -79,7 +265,7 @@ def read_event(
 def read_change(payload: object, account: Account, channel: str, where: Where) -> InboundMessage | None:
     """Return the edited text in MESSAGE_UPDATE, or None for other changes, such as an expanded link."""
     try:
-        message = wire.Message.model_validate(payload)
+        message = Message.model_validate(payload)
     except ValidationError:  # some updates contain only a few fields
         return None
     read = read_message(message, account, channel, where)
@@ -88,9 +274,7 @@ def read_change(payload: object, account: Account, channel: str, where: Where) -
     return replace(read, key=f"{read.key}:e{message.edited_timestamp[:64]}", edits=read.key)
 
 
-def read_message(
-    message: wire.Message, account: Account, channel: str, where: Where
-) -> InboundMessage | None:
+def read_message(message: Message, account: Account, channel: str, where: Where) -> InboundMessage | None:
     """Return a message from an event or from the history. None if no person wrote it or it is empty."""
     author = message.author
     if message.type not in _SPOKEN or message.webhook_id is not None or author.bot or author.system:
@@ -124,15 +308,15 @@ def read_message(
     )
 
 
-def read_interaction(payload: object) -> wire.Interaction | None:
+def read_interaction(payload: object) -> Interaction | None:
     """Return the interaction, or None if it is unreadable and so cannot be answered either."""
     try:
-        return wire.Interaction.model_validate(payload)
+        return Interaction.model_validate(payload)
     except ValidationError:
         return None
 
 
-def read_press(pressed: wire.Interaction, account: Account, channel: str) -> ChoiceAnswer | None:
+def read_press(pressed: Interaction, account: Account, channel: str) -> ChoiceAnswer | None:
     """Return the answer in a button press or a submitted modal, or None for anything but choices."""
     chosen, user = _CHOICE.fullmatch(pressed.data.custom_id), _person(pressed)
     if pressed.type not in (COMPONENT, MODAL_SUBMIT) or chosen is None or user is None:
@@ -154,7 +338,7 @@ def read_press(pressed: wire.Interaction, account: Account, channel: str) -> Cho
     )
 
 
-def read_command(used: wire.Interaction, account: Account, channel: str) -> InboundMessage | None:
+def read_command(used: Interaction, account: Account, channel: str) -> InboundMessage | None:
     """Return a command as a message with the same meaning: `/NAME TEXT`."""
     user = _person(used)
     if used.type != COMMAND or used.channel_id is None or user is None or not used.data.name:
@@ -171,11 +355,11 @@ def read_command(used: wire.Interaction, account: Account, channel: str) -> Inbo
         sent_at=micros_of(used.id),
         direct=used.guild_id is None,
         addressed=True,
-        continues=used.channel is not None and used.channel.type in wire.THREADS,
+        continues=used.channel is not None and used.channel.type in THREADS,
     )
 
 
-def plain_text(content: str, mentions: tuple[wire.User, ...], account: Account) -> tuple[str, bool]:
+def plain_text(content: str, mentions: tuple[User, ...], account: Account) -> tuple[str, bool]:
     """Return Discord's text as people read it, and whether it mentions the bot.
 
     The bot's name is removed at both ends of the text."""
@@ -197,24 +381,24 @@ def plain_text(content: str, mentions: tuple[wire.User, ...], account: Account) 
     return showable(read), mentioned
 
 
-def _attachment(message: wire.Message, file: wire.File) -> Attachment:
+def _attachment(message: Message, file: File) -> Attachment:
     handle = f"{message.channel_id}:{message.id}:{file.id}"
     name = showable(as_taken(file.filename))[:255] or "file"
     return Attachment(handle, name, file.content_type or "application/octet-stream", max(file.size, 1))
 
 
-def _answered(message: wire.Message) -> MessageRef | None:
+def _answered(message: Message) -> MessageRef | None:
     reference = message.message_reference
     if reference is None or reference.type != 0 or reference.message_id is None:
         return None
     return ref_of(reference.channel_id or message.channel_id, reference.message_id)
 
 
-def _person(interaction: wire.Interaction) -> wire.User | None:
+def _person(interaction: Interaction) -> User | None:
     return interaction.user or (interaction.member.user if interaction.member is not None else None)
 
 
-def _sender(user: wire.User, member: wire.Member | None) -> Sender:
+def _sender(user: User, member: Member | None) -> Sender:
     nick = member.nick if member is not None else None
     return Sender(
         user.id,

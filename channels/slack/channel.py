@@ -10,9 +10,7 @@ from typing import Any, Final, TypeVar, cast
 
 import aiohttp
 
-from channels.channel import Look, Payload, Route
-from channels.downloads import downloaded
-from channels.keyed_lock import HeldConversations
+from channels.channel import HeldConversations, Look, Payload, Route, downloaded
 from channels.slack import outbound
 from channels.slack.addresses import (
     ParsedAddress,
@@ -25,11 +23,10 @@ from channels.slack.addresses import (
     ref_of,
     ts_of,
 )
-from channels.slack.catch_up import CatchUp
 from channels.slack.client import METADATA_TYPE, SlackClient, in_thread
 from channels.slack.errors import Declined
 from channels.slack.events import COMMANDS, EVENTS, INTERACTIVITY, HttpReceiver, SocketReceiver
-from channels.slack.handler import EventHandler
+from channels.slack.handler import CatchUp, EventHandler
 from channels.slack.inbound import Account
 from channels.slack.outbound import FILE, Streams, Upload
 from core.clock import SECOND_US, Clock

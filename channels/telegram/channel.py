@@ -11,8 +11,11 @@ from channels.channel import Connected, HttpRequest, HttpResponse, Look, Payload
 from channels.telegram import outbound
 from channels.telegram.addresses import (
     Account,
+    Groups,
+    Hint,
     Timeouts,
     address_of,
+    hints,
     order_key_of,
     parse_address,
     parse_ref,
@@ -20,13 +23,10 @@ from channels.telegram.addresses import (
 )
 from channels.telegram.client import BotClient
 from channels.telegram.errors import ChatMoved
-from channels.telegram.files import UPLOAD_LIMIT_BYTES, ReadFile, Upload, methods_for
 from channels.telegram.inbound import moved
 from channels.telegram.interrupted_sends import Prober
-from channels.telegram.outbound import FILE, REPLY, Quoted
-from channels.telegram.polling import UpdatePoller
-from channels.telegram.privacy import Groups, Hint, hints
-from channels.telegram.webhook import PATH, Webhook, WebhookReceiver
+from channels.telegram.outbound import FILE, REPLY, UPLOAD_LIMIT_BYTES, Quoted, ReadFile, Upload, methods_for
+from channels.telegram.updates import PATH, UpdatePoller, Webhook, WebhookReceiver
 from core.clock import SECOND_US, Clock
 from core.errors import ChannelError, InboxUnavailable, MessageRejected
 from core.messages import Address, Attachment, Message, MessageRef

@@ -18,11 +18,10 @@ from telegram.error import NetworkError, TelegramError, TimedOut
 from telegram.request import BaseRequest, RequestData
 from telegram.warnings import PTBUserWarning
 
-from channels.telegram.addresses import Account, Timeouts
+from channels.telegram.addresses import Account, GroupRights, Timeouts
 from channels.telegram.errors import AnswerTooLarge, channel_error
-from channels.telegram.files import UploadMethod
 from channels.telegram.inbound import ALLOWED_UPDATES, DOWNLOAD_LIMIT_BYTES
-from channels.telegram.privacy import GroupRights
+from channels.telegram.outbound import UploadMethod
 from core.errors import AttachmentTooLarge, MessageRejected, Unanswered
 from core.off_loop import json_encoder
 

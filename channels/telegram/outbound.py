@@ -1,10 +1,10 @@
-"""The hub's messages as parameters of sendMessage, editMessageText and sendDocument. Pure and
-deterministic."""
+"""The hub's messages as parameters of sendMessage, editMessageText, sendPhoto and sendDocument.
+Pure and deterministic."""
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -18,13 +18,55 @@ from channels.telegram.entities import (
     utf16_units,
     would_mention,
 )
-from channels.telegram.files import PHOTO_TYPES, Upload
 from channels.text.blocks import Link, Mark, showable
 from channels.text.chunking import split
 from channels.text.layout import FlatSpan, FlatText, Preformatted, lay_out
 from channels.text.markdown import parse, read
 from core import messages, texts
 from core.messages import File, Message
+
+# Outgoing files: photos if Telegram can show them as such, else documents.
+
+PHOTO_LIMIT_BYTES = 10 * 1024 * 1024
+"""Bot API, sendPhoto: "The photo must be at most 10 MB in size"."""
+
+UPLOAD_LIMIT_BYTES = 50 * 1024 * 1024
+"""Bot API, sendDocument: "Bots can currently send files of any type of up to 50 MB in size"."""
+
+PHOTO_TYPES = frozenset({"image/jpeg", "image/png", "image/webp"})
+
+ReadFile = Callable[[str, int], Awaitable[bytes]]
+"""Reads a file that the hub may show, by its path and up to a limit in bytes. Blocks; raises
+ValueError with a reason for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file, and whether to send it as a photo."""
+
+    path: str
+    name: str
+    media_type: str
+    as_photo: bool
+
+
+class UploadMethod(NamedTuple):
+    """A method of the Bot API and its parameter for the file."""
+
+    method: str
+    field: str
+
+
+PHOTO = UploadMethod("sendPhoto", "photo")
+DOCUMENT = UploadMethod("sendDocument", "document")
+
+
+def methods_for(upload: Upload, size_bytes: int) -> tuple[UploadMethod, ...]:
+    """Return the methods to try, in order. An image that Telegram cannot show as a photo is still a file."""
+    if upload.as_photo and size_bytes <= PHOTO_LIMIT_BYTES:
+        return PHOTO, DOCUMENT
+    return (DOCUMENT,)
+
 
 # The hub's messages, as Telegram messages.
 #

@@ -17,7 +17,7 @@ from telegram import request as telegram_request
 from channels.discord import client as discord_client
 from channels.discord import gateway
 from channels.telegram import client as telegram_client
-from channels.telegram.files import DOCUMENT, PHOTO
+from channels.telegram.outbound import DOCUMENT, PHOTO
 from tests.tree import ROOT
 
 SDKS = ("telegram", "discord")

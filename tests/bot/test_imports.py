@@ -99,7 +99,7 @@ async def test_a_deferred_value_is_made_when_asked_for(tmp_path: Path) -> None:
 
 
 async def test_a_command_that_lists_through_the_running_hub_loads_no_store(tmp_path: Path) -> None:
-    loaded = await output_of("import sys, bot.cli.job_actions\nprint(*sys.modules)", tmp_path)
+    loaded = await output_of("import sys, bot.cli.unattended\nprint(*sys.modules)", tmp_path)
     assert "bot.cli.api" in loaded
     assert [name for name in loaded if name.startswith(("core.store.sql", "core.jobs.", "core.runs."))] == []
 
@@ -107,7 +107,7 @@ async def test_a_command_that_lists_through_the_running_hub_loads_no_store(tmp_p
 LISTING = """
 import contextlib, io, sys
 from pathlib import Path
-from bot.cli import admin, show, thread_commands
+from bot.cli import admin, groups, show
 
 listing = {listing}
 with contextlib.redirect_stdout(io.StringIO()):

@@ -7,8 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from channels.channel import HttpRequest, HttpResponse, Route
-from channels.manager import ChannelManager, GuardedInbox
-from channels.supervisor import Phase
+from channels.manager import ChannelManager, GuardedInbox, Phase
 from core.errors import (
     AuthRejected,
     ChannelError,

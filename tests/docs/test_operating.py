@@ -4,8 +4,8 @@ import configparser
 from pathlib import Path
 
 from bot.cli.commands import app
-from bot.cli.exit_codes import USAGE
-from channels.supervisor import Phase
+from bot.runtime import USAGE
+from channels.manager import Phase
 from tests.docs.reading import code
 from tests.docs.test_statements import rows
 

@@ -11,16 +11,15 @@ import pytest
 from bot.cli.chat import LOG_NAME as CHAT_LOG_NAME
 from bot.config.keys import KEY_NAME, VAULT_KEY_NAME
 from bot.config.load import load
-from bot.config.place import DATABASE_NAME
+from bot.config.place import ACCESS_NAME, DATABASE_NAME
 from bot.config.schema import Config
 from bot.mcp.build import DIRECTORY_NAME
 from bot.mcp.session import MAX_BLOCKS
-from bot.ops.api_access import ACCESS_NAME
 from bot.ops.logs import LOG_NAME
 from bot.runtime import ConfigError
 from bot.terminal.terminal import HISTORY_NAME
 from bot.tools import SPILL_NAME, build_policy, build_tools
-from bot.web.uploads import UPLOADS_NAME
+from bot.web.files import UPLOADS_NAME
 from core.approvals import Preset
 from core.clock import SystemClock
 from core.consent.decide import decide

@@ -6,10 +6,9 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from bot.ops.api_access import read_access
-from bot.terminal.hub_api import HubApi
+from bot.config.place import read_access
 from bot.terminal.remote import RemoteTalk
-from bot.terminal.talk import Asked, Author, Said
+from bot.terminal.talk import Asked, Author, HubApi, Said
 from channels.discord.inbound import OPTION
 from channels.terminal import Line, render
 from core.ids import RandomIds

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.config.load import load
-from bot.routines.management import build_manager
+from bot.routines.service import build_manager
 from core.ids import RandomIds
 from core.routines.manage import RoutineManager
 from core.store.routine_rows import RoutineRow

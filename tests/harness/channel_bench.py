@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.platforms import readable_files
-from channels.manager import ChannelManager
-from channels.supervisor import Phase
+from channels.manager import ChannelManager, Phase
 from channels.telegram.addresses import Timeouts
 from channels.telegram.channel import TelegramChannel
 from core.safety.paths import PathGuard
@@ -42,7 +41,7 @@ class StateLog(Watched, logging.Handler):
 @contextmanager
 def state_log() -> Iterator[StateLog]:
     """Hears every change of state."""
-    log, logger = StateLog(), logging.getLogger("channels.supervisor")
+    log, logger = StateLog(), logging.getLogger("channels.manager")
     level = logger.level
     logger.setLevel(logging.INFO)
     logger.addHandler(log)

@@ -18,7 +18,7 @@ from channels.slack import inbound as slack
 from channels.slack.events import HttpReceiver
 from channels.slack.handler import read_submission
 from channels.telegram import inbound as telegram
-from channels.telegram.webhook import SECRET_HEADER, Webhook, WebhookReceiver
+from channels.telegram.updates import SECRET_HEADER, Webhook, WebhookReceiver
 from core.clock import SECOND_US, SystemClock
 from core.messages import Unreadable
 from tests.channels.memory import MemoryInbox

@@ -8,7 +8,7 @@ import pytest
 
 from bot.app import App
 from bot.config.load import load
-from bot.routines.management import build_manager
+from bot.routines.service import build_manager
 from core.clock import SystemClock
 from core.ids import RandomIds
 from core.routines.manage import RoutineManager

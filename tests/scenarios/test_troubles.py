@@ -14,7 +14,7 @@ import pytest_asyncio
 from typer.testing import CliRunner
 
 from bot.cli.commands import app
-from channels.supervisor import AGAIN
+from channels.manager import AGAIN
 from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub, write_config
 from tests.plugins.proof import ProofRecord
 from tests.simulators.model import Hold, HttpError

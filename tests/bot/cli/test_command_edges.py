@@ -11,7 +11,7 @@ import pytest
 
 from bot.app import serve
 from bot.cli.commands import app
-from bot.cli.output import print_table
+from bot.cli.conventions import print_table
 from bot.config.load import load
 from bot.runtime import StartError, needed_to_start, version
 from core.store.sqlite.maintenance import current_schema

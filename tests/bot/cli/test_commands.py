@@ -13,7 +13,7 @@ import pytest_asyncio
 from markdown_it import MarkdownIt
 
 from bot.cli.api import lock_or_hub
-from bot.cli.exit_codes import CommandFailed
+from bot.runtime import CommandFailed
 from core.store.lease import DataDirectoryLock
 from tests.harness.process import environment, hubbub
 from tests.harness.telegram_hub import KEY, LIMIT_S, OWNER, TOKEN, Hub, open_hub

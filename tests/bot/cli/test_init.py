@@ -13,9 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.cli.setup_trials import judged
-from bot.config.load import load
-from bot.config.sections import TelegramChannel
-from bot.config.setup_catalog import (
+from bot.config.edits import (
     PLATFORMS,
     PROVIDERS,
     Answers,
@@ -25,6 +23,8 @@ from bot.config.setup_catalog import (
     configuration,
     service_unit,
 )
+from bot.config.load import load
+from bot.config.sections import TelegramChannel
 from bot.ops.probes import local_models
 from tests.bot.cli.in_process import command
 from tests.bot.cli.terminal import Terminal

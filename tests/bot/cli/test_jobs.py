@@ -66,7 +66,7 @@ async def test_what_asks_the_running_hub_leaves_judging_the_configuration_to_it(
     house: Hub, words: str
 ) -> None:
     loaded = await modules_of(house.directory, *words.split(), HUBBUB__LOG__LEVEL="none there is")
-    assert "bot.ops.api_access" in loaded
+    assert "bot.config.place" in loaded
     assert {"bot.config.schema", "bot.config.load", "httpx"} & set(loaded) == set()
 
 
@@ -115,7 +115,7 @@ async def test_jobs_are_started_looked_at_told_cancelled_and_restarted(house: Hu
         rest = await page(house, "jobs", "events", again["short_id"], "--after", str(events[1]["seq"]))
         assert rest == events[2:]
         loaded = await modules_of(house.directory, "jobs", "show", named)
-        assert ("bot.cli.job_actions" in loaded, "bot.web" in loaded) == (True, False)
+        assert ("bot.cli.unattended" in loaded, "bot.web" in loaded) == (True, False)
         member = await api.member("bob")
         others, none = [await member.refusal("GET", f"/api/jobs/{one}") for one in (named, "none")]
         assert others == none == (404, "not_found", None)

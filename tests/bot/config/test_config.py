@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.parameters import data_dir_of
+from bot.cli.conventions import data_dir_of
 from bot.config.load import load
 from bot.config.schema import Config, secret_values
 from bot.config.sections import TelegramChannel

@@ -13,8 +13,7 @@ import pytest
 
 from bot.config.load import load
 from bot.models.cli import open_bridge
-from bot.ops.cli_trial import cli_findings
-from bot.ops.model_trial import IMAGE
+from bot.ops.model_trial import IMAGE, cli_findings
 from bot.ops.probes import Health
 from core.errors import ModelFault, ModelMisconfigured, ModelUnavailable
 from core.model.base import ModelReply, ModelRequest, ReplyDelta

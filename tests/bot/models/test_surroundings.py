@@ -9,8 +9,7 @@ import aiohttp
 import pytest
 
 from bot.config.schema import Model as ModelSettings
-from bot.mcp.bridge import McpBridge
-from bot.models.cli import cli_model
+from bot.models.cli import McpBridge, cli_model
 from core.errors import ModelReplyInvalid
 from core.ids import RandomIds
 from core.model.base import CallRequest, ModelAbilities, ModelRequest

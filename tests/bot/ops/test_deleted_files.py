@@ -3,8 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
-from bot.ops.deleted_files import DeletedFiles
-from bot.web.uploads import FileUploads
+from bot.web.files import DeletedFiles, FileUploads
 from core.clock import SystemClock
 from core.ids import RandomIds
 from core.store.feed import DeletedFile, FileKind

@@ -8,14 +8,12 @@ from hypothesis import HealthCheck, given, settings
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from bot.ops.api_access import ANSWER_LIMIT_S, ApiAccess
-from bot.terminal.hub_api import HubApi
+from bot.config.place import ANSWER_LIMIT_S, ApiAccess
 from bot.terminal.remote import ITEM, SUMMARIZED, blocks_in, card_in, detail_of, said_in
-from bot.terminal.talk import Began, Feed, Rested, Said, Wrote
+from bot.terminal.talk import Began, Feed, HubApi, Rested, Said, Wrote
 from bot.terminal.terminal import HISTORY_LIMIT_BYTES, CommandCompleter, kept_history
 from bot.terminal.view import View, keys_of
-from bot.web.approvals import ApprovalPage, AskedCallPage, ChoiceView
-from bot.web.blocks import blocks_of
+from bot.web.blocks import ApprovalPage, AskedCallPage, ChoiceView, blocks_of
 from channels.terminal import painted, render
 from channels.text.markdown import parse
 from core.messages import Markdown

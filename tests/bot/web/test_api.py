@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bot.web.auth import AccessRules, ApiGuard
 from bot.web.endpoints import BODY_LIMIT_BYTES
-from bot.web.uploads import FileLinks
+from bot.web.files import FileLinks
 from core.clock import SystemClock
 from core.store.port import KeyKind
 from core.users import Principal, Role

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from bot.web.uploads import LIFE_S
+from bot.web.files import LIFE_S
 from tests.bot.web.api_client import LIMIT_S, Client, client
 from tests.harness.telegram_hub import Hub, open_hub
 

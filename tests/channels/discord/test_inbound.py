@@ -19,6 +19,7 @@ from channels.discord.addresses import (
 from channels.discord.handler import Pending
 from channels.discord.inbound import (
     Account,
+    User,
     Where,
     plain_text,
     read_change,
@@ -27,7 +28,6 @@ from channels.discord.inbound import (
     read_interaction,
     read_press,
 )
-from channels.discord.wire import User
 from core.messages import ChoiceAnswer, InboundMessage, Unreadable
 
 US = Account("900", "900")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from channels.supervisor import Phase
+from channels.manager import Phase
 from channels.telegram.addresses import Timeouts
 from core.errors import AttachmentTooLarge
 from core.messages import Address, Choice, File, InboundMessage, Message, MessageRef, Moved, Plain

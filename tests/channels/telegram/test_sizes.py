@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 
-from channels.supervisor import Phase
+from channels.manager import Phase
 from channels.telegram.addresses import Timeouts
 from channels.telegram.client import BotClient, BotRequest, OverSize, RequestTimeouts
 from channels.telegram.errors import AnswerTooLarge

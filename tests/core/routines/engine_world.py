@@ -11,8 +11,7 @@ from typing import Any, cast
 from bot.config.load import load
 from bot.config.schema import Config
 from bot.jobs.builder import DockerProbe
-from bot.routines.management import build_manager
-from bot.routines.service import build_routines
+from bot.routines.service import build_manager, build_routines
 from bot.timers import ScheduledTimers
 from core.clock import SECOND_US, Clock, Timers
 from core.errors import ModelRejected

@@ -1,4 +1,5 @@
-"""Files attached in the console, stored in the data directory for a month, and addresses that open files.
+"""Files of conversations: attached in the console, stored in the data directory for a month, opened by
+addresses, and removed with their conversation.
 
 A person's files and concurrent uploads are limited; a file is written as it arrives, so uploads take
 almost no memory.
@@ -16,9 +17,9 @@ import time
 import unicodedata
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, assert_never
 from urllib.parse import quote, unquote
 
 from core.clock import SECOND_US, Clock
@@ -26,6 +27,7 @@ from core.errors import HubError
 from core.ids import Ids
 from core.lazy_dataclass import dataclass
 from core.messages import Attachment
+from core.store.feed import ARCHIVES, DeletedFile, DeletedThreads, FileKind
 
 UPLOADS_NAME = "uploads"
 LIMIT_BYTES = 20 * 1024 * 1024
@@ -300,3 +302,100 @@ class FileLinks:
     def _signature(self, target: str, user_id: str, until: int) -> str:
         signed = f"{until}\n{user_id}\n{target}"
         return hmac.new(self._key, signed.encode(errors="surrogatepass"), hashlib.sha256).hexdigest()
+
+
+# Removal of the files that belonged to deleted conversations.
+
+REMOVE_EVERY_S = 10.0
+AT_ONCE = 50
+CALLS_AT_ONCE = 500
+_OURS = re.compile(r"\d+-\d+\.md|\.hubbub-[0-9a-f-]+\.tmp")
+"""The files that compaction makes, also those that it could not finish."""
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class FilesNotRemoved(HubError):
+    """Files of deleted conversations could not be removed; it is tried again."""
+
+
+class DeletedFiles:
+    """The files of deleted conversations: in the console's uploads, in the workspace, and among `outputs`."""
+
+    def __init__(self, threads: DeletedThreads, uploads: FileUploads, workspace: Path, outputs: Path) -> None:
+        self._threads = threads
+        self._uploads = uploads
+        self._workspace = workspace
+        self._outputs = outputs
+
+    async def look(self) -> None:
+        """Remove what is noted. Raises FilesNotRemoved."""
+        while noted := await self._threads.deleted_files(AT_ONCE):
+            uploads = [file.name for file in noted if file.kind is FileKind.UPLOAD]
+            with self._uploads.leaving(uploads) as free:
+                # Read again: from here on, no message takes one of these uploads.
+                found = await self._threads.deleted_files(AT_ONCE)
+                files = [file for file in found if file.kind is not FileKind.UPLOAD or file.name in free]
+                failed = await self._removed(files)
+                await self._threads.files_removed([file for file in files if file not in failed])
+            if failed:
+                raise FilesNotRemoved("; ".join(map(str, failed.values())))
+            if not files:
+                return
+
+    async def _removed(self, files: Sequence[DeletedFile]) -> Mapping[DeletedFile, OSError]:
+        """Remove the files, and return those that could not be removed."""
+        failed: dict[DeletedFile, OSError] = {}
+        for file in files:
+            try:
+                if not file.wanted:
+                    await self._remove(file)
+            except OSError as error:
+                failed[file] = error
+        return failed
+
+    async def _remove(self, file: DeletedFile) -> None:
+        match file.kind:
+            case FileKind.UPLOAD:
+                await asyncio.to_thread(self._uploads.remove, file.name)
+            case FileKind.ARCHIVE:
+                await asyncio.to_thread(_remove_archive, self._workspace, file.name)
+            case FileKind.OUTPUTS:
+                await self._remove_outputs()
+            case _:
+                assert_never(file.kind)
+
+    async def _remove_outputs(self) -> None:
+        """Remove outputs of calls that are known no more, also of one whose result was never stored."""
+        outputs = await asyncio.to_thread(lambda: list(self._outputs.glob("*.txt")))
+        for begin in range(0, len(outputs), CALLS_AT_ONCE):
+            some = {path.stem: path for path in outputs[begin : begin + CALLS_AT_ONCE]}
+            for call_id in await self._threads.unknown_calls(list(some)):
+                await asyncio.to_thread(some[call_id].unlink, missing_ok=True)
+
+
+def _remove_archive(workspace: Path, name: str) -> None:
+    """Remove what the hub wrote into the folder, and the folder unless it holds more. No link is followed."""
+    try:
+        archives = os.open(workspace / ARCHIVES, _FOLDER)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    try:
+        folder = os.open(name, _FOLDER, dir_fd=archives)
+    except (FileNotFoundError, NotADirectoryError):
+        os.close(archives)
+        return
+    try:
+        left = [one for one in os.listdir(folder) if not _unlinked(one, folder)]
+        if not left:
+            os.rmdir(name, dir_fd=archives)
+        os.fsync(archives)
+    finally:
+        os.close(folder)
+        os.close(archives)
+
+
+def _unlinked(name: str, folder: int) -> bool:
+    if not _OURS.fullmatch(name):
+        return False
+    os.unlink(name, dir_fd=folder)
+    return True
