@@ -287,8 +287,7 @@ class ProviderModel(ABC, Generic[D]):
         )
 
     async def _answered(self, request: ModelRequest) -> httpx.Response:
-        """Return the successful answer to the request, unread; the caller closes it. Raises ModelError for any
-        other."""
+        """Return the successful answer, unread; the caller closes it. Raises ModelError for any other."""
         dialect = self._dialect
         while True:
             response = await self._post(request, dialect)
