@@ -76,8 +76,6 @@ def metrics_routes(metrics: Metrics, gate: AccessRules) -> list[Route]:
         refusal = gate.refusal_of_host(request.headers)
         if refusal is not None:
             return refusal
-        # Prometheus's library: of no use before somebody looks
-
         return Response(page(metrics, await metrics.job_states()), media_type=MEDIA_TYPE)
 
     return [Route("/metrics", shown)]
