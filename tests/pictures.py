@@ -135,10 +135,10 @@ def animated(frames: Sequence[str]) -> str:
     )
 
 
-def drawn(screen: str) -> str:
+def drawn(screen: str, columns: int = COLUMNS, rows: int = ROWS) -> str:
     """Return the lines of one screen, as tmux captured it with its colors."""
-    rich = Rich(width=COLUMNS, color_system="standard", force_terminal=True)
-    lines = Text.from_ansi(screen.rstrip("\n")).split("\n")[-ROWS:]
+    rich = Rich(width=columns, color_system="standard", force_terminal=True)
+    lines = Text.from_ansi(screen.rstrip("\n")).split("\n")[-rows:]
     shown = (_line(list(line.render(rich)), place) for place, line in enumerate(lines, start=1))
     return "\n".join(line for line in shown if line)
 

@@ -24,9 +24,10 @@ def _tests_of(file: Path) -> frozenset[str]:
 
 def problems(page: str, root: Path = ROOT, name: Path = PAGES[0]) -> Iterator[str]:
     """A line for each fact without a test, and for each test that pytest would not collect."""
-    facts = 0
+    facts, pictures = 0, False
     for number, line in enumerate(page.splitlines(), 1):
-        if not line.startswith("| ") or line.startswith(("| Fact", "|---", "| ---")):
+        pictures = line.startswith("| Before |") or (pictures and line.startswith("|"))
+        if pictures or not line.startswith("| ") or line.startswith(("| Fact", "|---", "| ---")):
             continue
         facts += 1
         named = _NODE_ID.findall(line)

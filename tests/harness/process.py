@@ -24,6 +24,9 @@ START_LIMIT_S = PATIENCE_S
 STOP_LIMIT_S = 30.0
 """How long Ctrl-C may take, whatever is going on: less than anything a hub could wait for instead."""
 
+_WHERE = re.compile(r"(?:is running|serves) on (http://\S+) ")
+"""Where a hub serves; those before 23 November say it in other words."""
+
 DEMO = 'provider = "demo"'
 STRANGER = 9
 """A person of the platform whom the hub does not know."""
@@ -160,7 +163,7 @@ class HubProcess:
 
     async def _read_where(self) -> None:
         assert self.process.stdout is not None
-        while not (found := re.search(r"is running on (http://\S+) ", self.out)):
+        while not (found := _WHERE.search(self.out)):
             line = await self.process.stdout.readline()
             assert line, f"the hub did not start: {self.err}"
             self.out += line.decode()
