@@ -52,9 +52,9 @@ from core.runs.actors import ThreadActors
 from core.runs.metering import Metering
 from core.runs.recovery import CHECK_EVERY_S, LeaseKeeper, RunRecovery
 from core.runs.registry import LOOK_EVERY_S as FAILING_EVERY_S
+from core.store.conversations import INDEX_EVERY_S, index_all
 from core.store.lease import LEASE_S, RENEWALS, DataDirectoryLock, Leases, LeaseTerms
 from core.store.port import Store
-from core.store.search import INDEX_EVERY_S, index_all
 from core.tools.execution import CallThreads, Executor, HostExecutor
 from core.tools.pause import ToolPause
 from core.tools.processes import host_id

@@ -47,7 +47,7 @@ class Certificates:
 def authorities() -> "ssl.SSLContext":
     """Return a new context that trusts the usual authorities; loading them takes a while."""
     with left_out(HTTPX_COMMAND_LINE):
-        from core.model.http import tls_context
+        from core.model.provider_http import tls_context
 
     return tls_context()
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from core.clock import TimerState
     from core.consent import card_texts, cards
     from core.gates import Answer, Grant, Offer
+    from core.store.accounts import PairingRequest
     from core.store.facets import SealedSecret, ToolSettingRow
     from core.store.feed import Feeds, ThreadGlance, Threads
-    from core.store.pairing import PairingRequest
     from core.store.rows import GateView
     from core.transcript import Entry
     from core.users import Person

@@ -20,7 +20,7 @@ from bot.config.types import (
     Url,
     User,
 )
-from core.consent.facts import AUTONOMOUS_DENYLIST
+from core.consent.rules import AUTONOMOUS_DENYLIST
 from core.extension import NAME_CHARS
 
 TELEGRAM_URL = "https://api.telegram.org"

@@ -17,7 +17,7 @@ from aiohttp import web
 
 from core.model.base import CallRequest, ToolSpec
 from core.model.conversation import result_text, wire_tool_name
-from core.model.lenient_json import as_object, as_text
+from core.model.provider_data import as_object, as_text
 from core.transcript import ResultStatus, ToolResult
 
 PATH = "/mcp"

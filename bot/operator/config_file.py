@@ -47,9 +47,9 @@ from core.lazy_dataclass import dataclass
 from core.lazy_module import LazyModule
 from core.messages import Message, plain
 from core.people.notices import Notices, ToPerson
+from core.store.facets import SettingsChange
 from core.store.feed import Changes
 from core.store.port import Store
-from core.store.settings_port import SettingsChange
 from core.store.units import patiently
 from core.tools.prepared import as_seen
 

@@ -17,7 +17,7 @@ from bot.ops.probes import Finding, broken, fine
 from core.errors import ModelError
 from core.ids import RandomIds
 from core.model.base import ModelAbilities, ModelRequest, closing
-from core.model.lenient_json import as_array, as_object, as_text
+from core.model.provider_data import as_array, as_object, as_text
 from core.transcript import UserSaid
 
 TRIAL_LIMIT_S = 60.0

@@ -8,7 +8,7 @@ from typing import Any
 from bot.ops.api_access import ApiAccess, Exchange, NoAnswer
 from bot.terminal.talk import TalkFailed
 from core.errors import ModelReplyInvalid
-from core.model.sse import SseParser
+from core.model.provider_data import SseParser
 
 SILENCE_LIMIT_S = 45.0
 """A stream says something every 15 s; one that says nothing for so long is cut."""

@@ -17,7 +17,7 @@ from channels.webchat import WEB
 from core.ids import Ids
 from core.lazy_module import LazyModule
 from core.people.pairing import PairAs, PairingService
-from core.store.pairing import ClaimRefused, Decision, PairingApproved
+from core.store.accounts import ClaimRefused, Decision, PairingApproved
 from core.store.port import KeyKind, Store
 from core.users import Principal, Role
 

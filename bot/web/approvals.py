@@ -5,7 +5,7 @@ from typing import Any, Literal, assert_never
 
 from bot.web.blocks import GatePage, Page
 from core.consent.cards import always_line, in_full, labels, typed_line
-from core.consent.votes import may_decide
+from core.consent.presses import may_decide
 from core.gates import AskedCall, Gate, GateKind, GateState, Options, Replies
 from core.store.feed import GateGlance
 from core.store.rows import GateView

@@ -12,7 +12,7 @@ from bot.config.schema import Config
 from bot.views import DecisionView
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
 from bot.web.errors import ApiError, not_found
-from core.consent.facts import Allow, Ask, Decision, Deny, DenyReason
+from core.consent.rules import Allow, Ask, Decision, Deny, DenyReason
 from core.errors import SignInFailed
 from core.extension import COMMAND_CHARS, Extension, ExtensionChange, ExtensionRefused, checked
 from core.gates import ConsentSettings, ToolSetting

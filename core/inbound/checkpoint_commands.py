@@ -11,7 +11,7 @@ from core.inbound import conversation_texts as words
 from core.inbound.submission import Branch, Clear, Compact, Redo, Resume, Retry, Rewinding, Undo
 from core.messages import Choice, ChoiceAnswer, Message, Plain, plain
 from core.store.accept import AcceptView, Verdict, refused
-from core.store.checkpoints import Checkpoint, Checkpoints, LastingEffect, ListMenu, MenuKind
+from core.store.conversations import INTERRUPTED, Checkpoint, Checkpoints, LastingEffect, ListMenu, MenuKind
 from core.store.effects import (
     BranchThread,
     ClearThread,
@@ -24,7 +24,6 @@ from core.store.effects import (
     UndoTurns,
 )
 from core.store.rows import ThreadRow, TurnState
-from core.store.states import INTERRUPTED
 
 MAX_NAMED = 10
 """The number of lasting effects that an answer names."""

@@ -41,6 +41,16 @@ from core.people.access import Access, Console
 from core.people.pairing import Claim, ClaimRules
 from core.runs.skills import Skill, in_words
 from core.store.accept import AcceptView, StatusSnapshot, Verdict, refused
+from core.store.accounts import (
+    CODE_LIFE_US,
+    INVITATION_LIFE_US,
+    ClaimRefused,
+    MemberInvited,
+    PairingApproved,
+    PairingDenied,
+    invitation_hash,
+)
+from core.store.conversations import SearchHit
 from core.store.effects import (
     Effect,
     NoteWrongCode,
@@ -52,17 +62,7 @@ from core.store.effects import (
     SetTimezone,
     StopThread,
 )
-from core.store.pairing import (
-    CODE_LIFE_US,
-    INVITATION_LIFE_US,
-    ClaimRefused,
-    MemberInvited,
-    PairingApproved,
-    PairingDenied,
-    invitation_hash,
-)
 from core.store.rows import TurnState
-from core.store.search import SearchHit
 from core.users import Principal, Role
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from core import texts
 from core.clock import SECOND_US, Clock
-from core.consent.forms import looks_like_a_form
+from core.consent.cards import looks_like_a_form
 from core.errors import InboxUnavailable, StoreUnavailable
 from core.inbound.acknowledgements import Acknowledgements
 from core.inbound.credentials import CredentialJudge, InboundCredentials

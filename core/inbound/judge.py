@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from core import texts
 from core.consent import card_texts
-from core.consent.presses import Decisions
-from core.consent.votes import may_decide
+from core.consent.presses import Decisions, may_decide
 from core.gates import Answer, Chose, Gate, GateKind, Option, Replies, Wrote
 from core.inbound import checkpoint_commands, conversation_texts, thread_commands
 from core.inbound.commands import (
@@ -70,6 +69,8 @@ from core.messages import (
 )
 from core.people.strangers import TOO_MANY_MESSAGES, StrangerRules
 from core.store.accept import AcceptView, Admission, Admitted, Stranger, TurnedAway, Verdict, refused
+from core.store.accounts import RATE_WINDOW_US
+from core.store.conversations import parse_search
 from core.store.effects import (
     EditedCall,
     EditRefused,
@@ -80,9 +81,7 @@ from core.store.effects import (
     SayAtTimes,
     SettleMenu,
 )
-from core.store.pairing import RATE_WINDOW_US
 from core.store.rows import GateView
-from core.store.search import parse_search
 from core.users import Identity
 
 if TYPE_CHECKING:

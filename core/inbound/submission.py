@@ -201,7 +201,7 @@ class Timezone:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The command `/search`. `wanted`: the words and filters as typed; see core.store.search."""
+    """The command `/search`. `wanted`: the words and filters as typed; see core.store.conversations."""
 
     wanted: str
 

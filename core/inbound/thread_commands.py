@@ -20,7 +20,7 @@ from core.inbound.submission import (
 )
 from core.messages import THREAD_FILE, Choice, ChoiceAnswer, File, Message, Plain, plain
 from core.store.accept import AcceptView, Verdict, refused
-from core.store.checkpoints import ListMenu, MenuKind, ThreadChoice
+from core.store.conversations import ListMenu, MenuKind, ThreadChoice
 from core.store.effects import (
     CloseThread,
     DeleteThread,

@@ -11,7 +11,7 @@ from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US
-from core.consent.facts import Autonomous, ScopeGrant
+from core.consent.rules import Autonomous, ScopeGrant
 from core.errors import HubError
 from core.gates import ConsentSettings
 from core.job import JobRow

@@ -6,7 +6,7 @@ Another person's job is none: it is refused in the same words as one that does n
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from core.consent.facts import DELEGATE
+from core.consent.rules import DELEGATE
 from core.ids import Ids
 from core.job import (
     MAX_TASK_CHARS,

@@ -8,7 +8,7 @@ import logging
 from dataclasses import replace
 
 from core.clock import SECOND_US
-from core.consent.facts import Autonomous
+from core.consent.rules import Autonomous
 from core.errors import HubError, ModelError, StaleTurn, StoreError
 from core.events import NO_MODELS, ModelTrace
 from core.job import MAX_ITERATIONS, JobState

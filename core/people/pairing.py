@@ -10,7 +10,7 @@ from core.people import pairing_texts
 from core.people.access import Access
 from core.people.strangers import may_guess, same_code
 from core.ports import OutboxListener
-from core.store.pairing import (
+from core.store.accounts import (
     ClaimRefused,
     ClaimView,
     Decision,

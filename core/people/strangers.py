@@ -15,7 +15,14 @@ from core.messages import ChoiceAnswer, InboundMessage, plain
 from core.people import pairing_texts
 from core.people.access import Access, ChannelAccess, DirectMode
 from core.store.accept import AccountLinked, PairingOffered, StrangerOutcome, TurnedAway
-from core.store.pairing import CODE_LIFE_US, LinkOffer, PairingRequest, RequestState, StrangerView, WrongCodes
+from core.store.accounts import (
+    CODE_LIFE_US,
+    LinkOffer,
+    PairingRequest,
+    RequestState,
+    StrangerView,
+    WrongCodes,
+)
 
 NOT_PAIRED = "refused: not paired"
 NOT_LISTED = "refused: no access"

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
-from core.consent.facts import Autonomous, ScopeGrant
+from core.consent.rules import Autonomous, ScopeGrant
 from core.gates import ConsentSettings
 from core.lazy_dataclass import dataclass
 from core.routine import Definition, FullJob, Lightweight, Reminder

@@ -11,8 +11,7 @@ from core.errors import BudgetUsedUp
 from core.events import ContextUse, TurnEvent
 from core.gates import ConsentSettings, Option
 from core.lazy_module import LazyModule
-from core.model.base import ModelReply, ModelRequest, ToolSpec
-from core.model.tokens import prompt_tokens
+from core.model.base import ModelReply, ModelRequest, ToolSpec, prompt_tokens
 from core.runs.approval_requests import ApprovalRequests
 from core.runs.attempts import RoomSteps, RunModels
 from core.runs.budget import FAILED, STOPPED, Exhausted, LoopBudget, LoopEvents

@@ -13,8 +13,7 @@ from enum import StrEnum
 from core.clock import SECOND_US
 from core.errors import AllowanceUsedUp, ContextOverflow, ModelError, ToolError
 from core.lazy_dataclass import dataclass
-from core.model.base import ModelReply, ModelRequest, StopReason
-from core.model.tokens import prompt_tokens, text_tokens
+from core.model.base import ModelReply, ModelRequest, StopReason, prompt_tokens, text_tokens
 from core.names import folded
 from core.runs.attempts import NO_STEPS, RunModels
 from core.runs.model_list import Candidate

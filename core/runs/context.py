@@ -5,7 +5,7 @@ from dataclasses import field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from core.consent.facts import Interactive
+from core.consent.rules import Interactive
 from core.lazy_dataclass import dataclass
 from core.lazy_module import LazyModule
 from core.model.visible_text import SILENT_REPLY

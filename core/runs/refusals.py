@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from core.consent.card_texts import grants_offered
-from core.consent.facts import Autonomous, Deny, Mode, ScopeGrant
+from core.consent.rules import Autonomous, Deny, Mode, ScopeGrant
 from core.errors import ToolNotFound
 from core.gates import ConsentSettings
 from core.lazy_dataclass import dataclass

@@ -12,7 +12,7 @@ from itertools import takewhile
 from typing import Protocol, assert_never
 
 from core.clock import Clock
-from core.consent.facts import DELEGATE, Autonomous, Mode
+from core.consent.rules import DELEGATE, Autonomous, Mode
 from core.errors import SignInRequired
 from core.events import Output, Step, StepState
 from core.gates import ConsentSettings

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from core.approvals import LoopLimits
 from core.clock import Clock
-from core.consent.facts import Mode, for_subtask, going_without
+from core.consent.rules import Mode, for_subtask, going_without
 from core.errors import HubError, StoreError, ToolDenied, ToolFailed
 from core.events import RunResult
 from core.gates import ConsentSettings

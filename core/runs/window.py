@@ -14,8 +14,7 @@ from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US
 from core.lazy_dataclass import dataclass
-from core.model.base import ModelRequest, ToolSpec
-from core.model.tokens import entry_tokens, prompt_tokens, said_tokens
+from core.model.base import ModelRequest, ToolSpec, entry_tokens, prompt_tokens, said_tokens
 from core.names import folded
 from core.transcript import Entry, Note, Said, Summary, ToolResult, UserSaid, by_turn, in_call_order
 

@@ -8,9 +8,9 @@ from core.extension import ExtensionChange
 from core.gates import Answer, Gate, Grant
 from core.lazy_dataclass import dataclass
 from core.messages import Message
-from core.store.checkpoints import MenuKind
+from core.store.accounts import MemberInvited, PairingApproved
+from core.store.conversations import MenuKind
 from core.store.facets import SealedSecret
-from core.store.pairing import MemberInvited, PairingApproved
 from core.users import ThreadSettings
 
 if TYPE_CHECKING:  # imported for typing only: most events have nothing to do with routines and jobs

@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING
 from core.clock import Clock
 from core.consent import card_texts
 from core.consent.decide import binding_hash, decide, not_active, same_binding
-from core.consent.facts import (
+from core.consent.rules import (
     Allow,
     Ask,
     Autonomous,
     CallFacts,
     Decision,
     Deny,
+    EffectivePolicy,
     Interactive,
     Mode,
     for_subtask,
     still_granted,
 )
-from core.consent.rules import EffectivePolicy
 from core.errors import InvalidArguments, ToolNotFound
 from core.extension import is_of_server
 from core.gates import ConsentSettings, Grant, Option

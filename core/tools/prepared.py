@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from core.consent.facts import Ask, Autonomous, DenyReason, Mode
+from core.consent.rules import Ask, Autonomous, DenyReason, Mode
 from core.errors import InvalidArguments, ToolNotFound
 from core.gates import Grant
 from core.ids import Ids
@@ -28,7 +28,7 @@ else:
 @dataclass(frozen=True, slots=True)
 class Ready:
     """The call may run, or a person approved exactly this. `plan`: the judged plan, of a tool that plans.
-    `timeout_s`: the time it may take. `grants`: see core.consent.facts.Allow."""
+    `timeout_s`: the time it may take. `grants`: see core.consent.rules.Allow."""
 
     tool: Tool
     arguments: Arguments
@@ -61,7 +61,7 @@ class NeedsPerson:
 @dataclass(frozen=True, slots=True)
 class Refused:
     """A call that does not run; its result says why. `reason`: where that was decided, not found out.
-    `grants`: see core.consent.facts.Deny."""
+    `grants`: see core.consent.rules.Deny."""
 
     result: ToolResult
     reason: DenyReason | None = None

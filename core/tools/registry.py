@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from core.consent.decide import never_runs
-from core.consent.facts import Mode, Policy, ToolFacts
+from core.consent.rules import Mode, Policy, ToolFacts
 from core.errors import ToolNotFound
 from core.gates import ToolSetting
 from core.model.base import ToolSpec

@@ -19,9 +19,9 @@ from core.messages import Address, Attachment, MessageRef, Unreadable, plain
 from core.ports import Posted
 from core.routine import RunStatus
 from core.store.accept import AccountLinked, PairingOffered, Stranger, StrangerOutcome, TurnedAway, Verdict
+from core.store.accounts import CODE_LIFE_US, LinkOffer, PairingApproved, PairingRequest
 from core.store.effects import CastVote, CloseGate, NoteWrongCode, OfferLink, QueueInput, RecordGrant, Say
 from core.store.facets import NoticeAddress, SealedSecret
-from core.store.pairing import CODE_LIFE_US, LinkOffer, PairingApproved, PairingRequest
 from core.store.port import KeyKind
 from core.store.routine_rows import BudgetDay, NewRun, RoutineText, RunEnd
 from core.store.rows import NewCall, TurnStart

@@ -16,7 +16,7 @@ from core.store.codecs import message_from_json, message_to_json, refs_from_json
 from core.store.rows import Draft
 from core.store.sql.leases import not_held
 from core.store.sql.mapping import OUTBOX, marks, outbox_of
-from core.store.transaction import Row, Transaction
+from core.store.units import Row, Transaction
 
 NEWEST_EVENT = "(SELECT max(id) FROM inbox)"
 NOTHING = Message(())

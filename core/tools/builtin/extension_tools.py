@@ -1,5 +1,5 @@
 """`tool_install` and `tool_remove`, for the person's extensions, and `sign_in`. No unattended run has the
-first two (core.consent.facts.AUTONOMOUS_DENYLIST), and an owner approves each addition, with all of it in
+first two (core.consent.rules.AUTONOMOUS_DENYLIST), and an owner approves each addition, with all of it in
 sight."""
 
 from collections.abc import Callable, Sequence

@@ -2,7 +2,7 @@
 `create_job`, `list_jobs`, `job_status`, `job_events`, `job_prompt`, `cancel_job`.
 
 Runs without a person get none of the tools that start, tell or end jobs
-(core.consent.facts.AUTONOMOUS_DENYLIST), so that no job starts another.
+(core.consent.rules.AUTONOMOUS_DENYLIST), so that no job starts another.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

@@ -2,7 +2,7 @@
 routines.
 
 Routine runs get none of the tools that change something
-(core.consent.facts.AUTONOMOUS_DENYLIST), so that no routine creates, changes or fires another.
+(core.consent.rules.AUTONOMOUS_DENYLIST), so that no routine creates, changes or fires another.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -13,7 +13,7 @@ from core.people import pairing_texts
 from core.people.access import ChannelAccess, DirectMode, GroupMode
 from core.people.pairing import PairAs
 from core.people.strangers import GUESSES_EACH, GUESSES_IN_ALL, KEPT_PER_MINUTE, TOLD_LIMIT
-from core.store.pairing import CODE_LIFE_US, ClaimRefused, PairingApproved, PairingDenied
+from core.store.accounts import CODE_LIFE_US, ClaimRefused, PairingApproved, PairingDenied
 from core.users import Role
 from tests.contracts.store.bench import SECOND
 from tests.core.inbound.front import CHANNEL, OWNER, OWNER_ACCOUNT, Front

@@ -10,7 +10,7 @@ import pytest
 
 from core.approvals import LoopLimits
 from core.clock import SystemClock
-from core.consent.facts import Autonomous, Mode
+from core.consent.rules import Autonomous, Mode
 from core.errors import SignInRequired, StaleTurn, ToolFailed
 from core.gates import ConsentSettings
 from core.runs.budget import LoopBudget, LoopEvents

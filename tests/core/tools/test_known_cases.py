@@ -16,8 +16,7 @@ import pytest
 from bot.web.items import CallItem, Presenter
 from core.approvals import LoopLimits, NoPolicy, Preset
 from core.clock import SystemClock
-from core.consent.facts import Autonomous, DenyReason, Policy, ScopeGrant
-from core.consent.rules import EffectivePolicy
+from core.consent.rules import Autonomous, DenyReason, EffectivePolicy, Policy, ScopeGrant
 from core.gates import ConsentSettings, Grant, GrantScope, Option, ToolSetting
 from core.safety.fencing import ResultLimits
 from core.safety.network import NetworkGuard, SystemLookup

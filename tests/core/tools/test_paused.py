@@ -13,8 +13,7 @@ from bot.config.keys import VaultKeyRing
 from bot.operator.settings import SettingsService
 from core.approvals import LoopLimits, NoPolicy
 from core.clock import SystemClock
-from core.consent.facts import Policy
-from core.consent.rules import EffectivePolicy
+from core.consent.rules import EffectivePolicy, Policy
 from core.gates import ConsentSettings
 from core.ids import RandomIds
 from core.safety.fencing import ResultLimits
