@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from core.errors import HubError, StoreError
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 
 if TYPE_CHECKING:
     import ssl

@@ -6,8 +6,7 @@ nothing but the store; the API describes them by the same declarations.
 
 from typing import TYPE_CHECKING, Protocol, Self, assert_never
 
-from core.lazy_dataclass import dataclass
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule, dataclass
 
 if TYPE_CHECKING:
     from core import gates, transcript

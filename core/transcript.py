@@ -9,7 +9,7 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import Literal, final
 
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import Attachment
 
 

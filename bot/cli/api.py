@@ -17,7 +17,7 @@ from bot.ops.api_access import ANSWER_LIMIT_S, ApiAccess, Exchange, NoAnswer, re
 from bot.runtime import HTTPX_COMMAND_LINE, AdminError, left_out, needed_to_start
 from bot.views import DecisionView
 from core.errors import StoreLocked
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 from core.store.lease import DataDirectoryLock
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from core.audit.linker import HEADS_NAME, Head
 from core.audit.verification import Verified, as_lines
 from core.audit_chain import AuditKind
 from core.gates import ConsentSettings, GrantScope
-from core.runs.refusals import Outlook, scope_of_job
+from core.runs.unseen_models import Outlook, scope_of_job
 from core.store.rows import AuditRow, InboundRow
 from core.store.sql.audit import AuditSnapshot
 from core.store.sqlite.offline import audit_in

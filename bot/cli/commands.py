@@ -23,7 +23,7 @@ from bot.cli.extension_commands import extensions_commands
 from bot.cli.parameters import ConfigOption, JsonOption, LimitOption, finish
 from bot.cli.thread_commands import approvals_commands, threads_commands
 from bot.cli.unattended_commands import jobs_commands, routines_commands
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 
 if TYPE_CHECKING:
     from bot.cli import admin, api, ops, show

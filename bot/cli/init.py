@@ -42,7 +42,7 @@ from bot.ops.api_access import read_access
 from bot.ops.probes import local_models
 from bot.runtime import PACKAGE, ConfigError
 from core.ids import RandomIds
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 
 NONE = "none"
 SERVICE_WANTED = "Write a systemd unit, so that the hub runs in the background?"

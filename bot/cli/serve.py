@@ -19,7 +19,7 @@ from bot.cli.exit_codes import FAILED, OK, USAGE, complain
 from bot.config.keys import write_for_its_user
 from bot.config.place import FILE_NAME
 from bot.runtime import PACKAGE, ConfigError, StartError
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 
 if TYPE_CHECKING:
     from bot.config import load, schema

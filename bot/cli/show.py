@@ -24,8 +24,7 @@ from bot.views import (
 )
 from core.consent.cards import under_grant_line
 from core.errors import StoreError
-from core.lazy_dataclass import dataclass
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule, dataclass
 from core.store.accounts import NoiseRow
 from core.store.conversations import parse_search
 from core.store.feed import ThreadsWanted

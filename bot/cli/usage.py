@@ -12,7 +12,7 @@ from bot.cli.api import lock_or_hub, running, with_api
 from bot.cli.exit_codes import CommandFailed
 from bot.cli.output import print_json, print_table, printable, whole
 from bot.operator.usage_views import UsageListing, UsageView
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 from core.store.lease import DataDirectoryLock
 from core.usage import MICRO_USD
 

@@ -9,7 +9,7 @@ from dataclasses import field
 from bot.config.document import KeyPath
 from bot.config.edits import Value, edited
 from bot.config.schema import PROVIDER_URLS
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 
 HEADING = "# Created by `hubbub init`. All options are in config.example.toml.\n"
 

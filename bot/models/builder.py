@@ -11,7 +11,7 @@ from bot.config.schema import Model as ModelSettings
 from bot.runtime import HTTPX_COMMAND_LINE, Certificates, StartError, left_out
 from core.clock import Clock
 from core.ids import Ids
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 from core.model.base import KnownModel, Model, Price, ThinkingStyle, known_model
 from core.model.demo import DemoModel
 from core.runs.metering import Metering

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from channels.supervisor import ChannelState
 from core.errors import StoreUnavailable
 from core.events import Began, Failed, Finished, TurnEvent
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import InboundEvent
 from core.ports import Acceptance, Inbox, Seen, SendState
 from core.runs.metering import Metered

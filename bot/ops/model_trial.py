@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from core.clock import Clock
 from core.errors import BudgetUsedUp, ModelError
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.model.base import ImagePart, ModelAbilities, ModelReply, ModelRequest, ReplyDelta, ToolSpec, closing
 from core.runs.metering import RunMeter
 from core.runs.model_list import Candidate, ModelList

@@ -27,8 +27,7 @@ from bot.config.setup_catalog import ProviderSetup
 from bot.ops.logs import Redactor
 from bot.runtime import Certificates
 from channels.telegram.privacy import GroupRights, hints
-from core.lazy_dataclass import dataclass
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule, dataclass
 
 if TYPE_CHECKING:
     import aiohttp

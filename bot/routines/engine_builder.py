@@ -8,21 +8,18 @@ from bot.jobs.builder import build_dispatcher
 from bot.platforms import readable_files
 from core.clock import Clock, Timers
 from core.ids import Ids
-from core.jobs.dispatch import ContainerProbe
+from core.jobs.service import ContainerProbe
 from core.messages import Message
 from core.people.notices import Notices, Recipient
 from core.routine_json import read_hours
 from core.routines.engine import EngineParts, RoutineEngine
-from core.routines.events import HubEvents, SystemEvents
-from core.routines.full_jobs import FullJobs, FullJobServices
-from core.routines.heartbeat import Heartbeat
+from core.routines.events import Heartbeat, HubEvents, SystemEvents
 from core.routines.notices import NoticeThreads, RoutineNotifier, ThreadOpener
 from core.routines.registry import PatternRegistry, WebhookRegistry
 from core.routines.run import LightweightRuns
-from core.routines.tool_runs import ToolRuns
-from core.runs.lazy_engine import RunSignals
+from core.routines.tool_runs import FullJobs, FullJobServices, ToolRuns
 from core.runs.model_list import ModelList
-from core.runs.registry import RunRegistry
+from core.runs.registry import RunRegistry, RunSignals
 from core.runs.services import ReplyHook
 from core.runs.unattended import UnattendedServices
 from core.runs.unseen_models import UnseenModels

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from bot.config.schema import Config
 from core.clock import Clock, Timers
 from core.ids import Ids
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 from core.messages import InboundMessage
 from core.routines.service import Engine, RoutineService
-from core.runs.lazy_engine import RunSignals
 from core.runs.model_list import ModelList
-from core.runs.registry import RunRegistry
+from core.runs.registry import RunRegistry, RunSignals
 from core.runs.services import ReplyHook
 from core.safety.leaks import LeakDetector
 from core.store.port import Store
@@ -21,15 +20,15 @@ from core.tools.pipeline import CallPipeline
 
 if TYPE_CHECKING:
     from bot.routines import engine_builder
-    from core.jobs.dispatch import ContainerProbe
+    from core.jobs.service import ContainerProbe
     from core.people.notices import Notices
     from core.routine import Match
-    from core.routines import heartbeat
+    from core.routines import events
     from core.routines.notices import ThreadOpener
     from core.runs.workspace_texts import WorkspaceTexts
 else:
     engine_builder = LazyModule("bot.routines.engine_builder")
-    heartbeat = LazyModule("core.routines.heartbeat")
+    events = LazyModule("core.routines.events")
 
 
 def build_routines(
@@ -80,8 +79,8 @@ def build_routines(
 
 async def _keep_heartbeat(config: Config, store: Store, clock: Clock) -> None:
     beat = config.heartbeat
-    schedule = heartbeat.schedule_of_beats(beat.every_s, beat.at) if beat.enabled else None
-    await heartbeat.keep_heartbeat(store, config.hub.owner, schedule, config.hub.timezone, clock)
+    schedule = events.schedule_of_beats(beat.every_s, beat.at) if beat.enabled else None
+    await events.keep_heartbeat(store, config.hub.owner, schedule, config.hub.timezone, clock)
 
 
 class IdleEngine:

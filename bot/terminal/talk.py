@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from channels.text.blocks import Block
 from core.errors import HubError
 from core.events import Output
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 
 
 class TalkFailed(HubError):

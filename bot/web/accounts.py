@@ -15,7 +15,7 @@ from bot.web.endpoints import Call, Endpoint, Given, RemovedView, ShortText, Und
 from bot.web.login import LoginService, login_url
 from channels.webchat import WEB
 from core.ids import Ids
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 from core.people.pairing import PairAs, PairingService
 from core.store.accounts import ClaimRefused, Decision, PairingApproved
 from core.store.port import KeyKind, Store

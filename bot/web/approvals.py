@@ -9,7 +9,7 @@ from core.consent.presses import may_decide
 from core.gates import AskedCall, Gate, GateKind, GateState, Options, Replies
 from core.store.feed import GateGlance
 from core.store.rows import GateView
-from core.tools.prepared import as_seen
+from core.tools.registry import as_seen
 from core.users import Principal
 
 

@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from bot.runtime import LOGIN_PATH
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 
 WORKER = "worker.js"
 """Served at the root as well: a service worker has power only over paths below its own."""

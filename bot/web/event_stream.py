@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from bot.live import Live, Subscription
 from core.clock import SECOND_US, Clock
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 
 
 @dataclass(frozen=True, slots=True)

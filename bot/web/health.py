@@ -18,7 +18,7 @@ from channels.supervisor import Phase
 from channels.webchat import WEB
 from core.clock import SECOND_US
 from core.inbound.hub import Hub
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.store.port import Store
 
 if TYPE_CHECKING:

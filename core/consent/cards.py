@@ -13,7 +13,7 @@ from core.consent import card_texts
 from core.gates import AskedCall, Gate, GateKind, Option, Options, RanUnder, Replies, VoteRule
 from core.ids import Ids
 from core.job import JobRow
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 from core.messages import Block, Choice, Code, EditForm, FormField, LinkButton, Message, Plain, plain
 from core.store.container_port import CREDENTIAL
 from core.store.rows import CallRow

@@ -49,7 +49,7 @@ from core.consent.rules import (
     ToolFacts,
 )
 from core.gates import Grant, GrantScope, ToolSetting
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.tool import FAILURES_UNTIL_LEFT_OUT, Need, Requirement, Risk
 from core.users import Principal, Role
 

@@ -24,7 +24,7 @@ from core.gates import (
     Wrote,
 )
 from core.ids import Ids
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import EDIT, ChoiceAnswer, EditForm, Message, Plain, plain
 from core.store.accept import AcceptView, Verdict, refused
 from core.store.effects import (

@@ -25,7 +25,7 @@ from core.approvals import (
 )
 from core.clock import SECOND_US
 from core.gates import ConsentSettings, Grant, Option, ToolSetting, VoteRule
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.tool import Data, Requirement, Risk
 from core.users import Principal, Role
 

@@ -26,7 +26,7 @@ from core.inbound.submission import (
     UserInput,
     command_name,
 )
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, plain
 from core.off_loop import off_loop
 from core.safety.leaks import Leak, LeakDetector, replaced

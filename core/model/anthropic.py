@@ -8,7 +8,7 @@ from typing import Any, Literal
 import httpx
 
 from core.clock import Clock
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.model.anthropic_reply import PROVIDER, ReplyAssembler, thinking_blocks
 from core.model.base import (
     THINKING_TOKENS,

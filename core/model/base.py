@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.transcript import Entry, Origin, Said, ToolCalled, UserSaid
 from core.usage import Usage
 from core.users import Thinking

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from core.errors import ModelFault, ModelMisconfigured, ModelReplyInvalid, ModelUnavailable
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.model.base import (
     THINKING_TOKENS,
     CallRequest,

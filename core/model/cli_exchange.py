@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import ModelError, ModelFault, ModelMisconfigured, ModelReplyInvalid
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.model.base import CallRequest, ImagePart, StopReason, ToolSpec
 from core.model.conversation import Heard, Replied, result_text, to_json, wire_arguments, wire_tool_name
 from core.model.provider import CALLS_LIMIT, REPLY_LIMIT_CHARS

@@ -15,10 +15,10 @@ from dataclasses import field
 from operator import is_
 from typing import Any, Protocol, assert_never, cast
 
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
+from core.messages import quoted
 from core.model.base import ImagePart, ToolSpec
 from core.model.provider_data import as_object, is_object
-from core.names import quoted
 from core.transcript import (
     AssistantSaid,
     Note,

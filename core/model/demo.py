@@ -8,7 +8,7 @@ import re
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.model.base import (
     CallRequest,
     ModelAbilities,

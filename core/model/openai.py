@@ -7,7 +7,7 @@ from typing import Any, Literal
 import httpx
 
 from core.clock import Clock
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.model.base import ImagePart, ModelAbilities, ModelRequest, ToolSpec
 from core.model.conversation import (
     IMAGE_MARK,

@@ -34,7 +34,7 @@ from core.errors import (
     ModelRejected,
     ModelUnavailable,
 )
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.model.provider_data import as_array, as_object, as_text, excerpt
 
 RETRY_AFTER_LIMIT_S = 3600.0

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from core.clock import Clock
 from core.errors import ModelFault
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.model.base import Model, ModelAbilities, Price, TokenRatio
 from core.runs.metering import Metering
 from core.usage import Usage

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from core.events import UNKNOWN_USE, ContextUse
 from core.gates import ConsentSettings, Grant
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import EditForm, InboundEvent, Message, MessageRef, plain
 from core.ports import OutboxRow
 from core.store.accounts import ClaimView, LinkOffer, PairingRequest, StrangerView

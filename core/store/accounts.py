@@ -12,7 +12,7 @@ from typing import Protocol
 
 from core.clock import SECOND_US
 from core.gates import Gate
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import Address, Message, Sender
 from core.ports import OutboxRow
 from core.store.facets import Expired, SealedSecret

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from core.clock import SECOND_US
 from core.errors import IllegalChange
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.store.rows import ThreadRow, TurnState, is_prefix, note_terms, query_phrases
 
 UNDONE = "↩ Undone"

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from core.approvals import ApprovalSettings
 from core.gates import ConsentSettings, Gate, Grant, ToolSetting
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import Address, Message, MessageRef
 from core.ports import OutboxRow
 from core.store.rows import Draft, Execution, GateView, ThreadRow, TurnStart

@@ -12,7 +12,7 @@ from typing import Protocol
 from core.events import UNKNOWN_USE, ContextUse
 from core.gates import Gate, Option, Vote
 from core.job import JobState
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import Attachment, Message, MessageRef
 from core.ports import Seen
 from core.store.accounts import NoiseRow

@@ -17,7 +17,7 @@ from core.audit_chain import ChainKeys
 from core.clock import Clock
 from core.errors import LeaseLost, StoreUnavailable
 from core.ids import Ids
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.store.conversations import WordSearch
 from core.store.feed import ChangeLog
 from core.store.lease import Lease

@@ -24,7 +24,7 @@ from core.consent.cards import open_card, settled_card
 from core.errors import HubError, SignedOut, SignInFailed, SignInRequired
 from core.gates import Gate
 from core.ids import Ids, attempt_name, code_name, sign_in_client_name, sign_in_name
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import LinkButton, Message, Plain, plain
 from core.store.accounts import SignInRow
 from core.store.accounts import SignIns as SignInUnits

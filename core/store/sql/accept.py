@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from core.events import ContextUse
 from core.gates import GateState
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Message, Moved, Unreadable, plain
 from core.ports import OutboxRow
 from core.store.accept import (

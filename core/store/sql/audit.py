@@ -9,7 +9,7 @@ from typing import Any
 
 from core.audit_chain import RETIRED, AuditKind, ChainKey, detail_text, head_of, numbers_dropped
 from core.errors import StoreUnavailable
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.store.codecs import storable
 from core.store.facets import SealedSecret
 from core.store.rows import AuditRow, Checkpoint, InboundRow, WriterCount

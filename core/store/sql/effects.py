@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 from core.messages import ChoiceAnswer, InboundMessage, plain
 from core.ports import OutboxRow
 from core.store.accept import WAITING

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from core.audit_chain import AuditKind
 from core.gates import Answer, Chose, GateKind, Option, Wrote, joint_binding
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import Address, Message, MessageRef
 from core.ports import OutboxRow, SendState
 from core.store.accept import ShownCard

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import assert_never
 
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import (
     Address,
     Attachment,

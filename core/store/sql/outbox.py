@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from core.errors import StoreError
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import Address, Message, MessageRef, plain
 from core.ports import KnownMessage, OutboxRow, PostContext, Posted, SendState, Uncertain
 from core.store.codecs import message_from_json, message_to_json, refs_from_json, refs_to_json, storable

@@ -10,7 +10,7 @@ from itertools import groupby
 
 from core.audit_chain import AuditKind
 from core.gates import Asked, ConsentSettings, RanUnder
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.store.rows import CallRow, CallState
 from core.store.sql.grants import in_thread
 from core.store.sql.mapping import ASKED, PRINCIPAL, asked_of, marks, principal_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from core.clock import SECOND_US
 from core.errors import StoreUnavailable
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 from core.store.feed import ChangeListener
 from core.store.sql.accept import InboundUnits
 from core.store.sql.audit import AuditUnits

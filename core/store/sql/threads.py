@@ -2,8 +2,8 @@
 
 The transaction that deletes a thread notes its files, so that a hub which dies before it removed them finds
 them at its next start. A file that another thread refers to is left; it goes with the last of them. Undo,
-redo and clear are marks on a thread's entries: none is changed or removed. Each takes a position, so the
-next turn doesn't follow on a transcript that a hub has cached, and reads the journal again.
+redo and clear are marks on a thread's entries: none is changed or removed. Each takes a
+position of the thread, so that the next turn reads the journal again.
 """
 
 # ruff: noqa: S608 - statements are constants, values are always bound
@@ -15,7 +15,7 @@ from itertools import takewhile
 
 from core.audit_chain import AuditKind
 from core.errors import IllegalChange
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import THREAD_FILE, Moved
 from core.ports import OutboxRow
 from core.store.accept import Accepted

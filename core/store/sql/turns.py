@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from core.audit_chain import AuditKind
 from core.errors import IllegalChange, StaleTurn
 from core.events import NO_MODELS, ModelTrace, RunKind
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import Address, MessageRef
 from core.ports import OutboxRow
 from core.store.codecs import encode, said_to_columns, trace_from_json, trace_to_json

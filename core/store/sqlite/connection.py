@@ -14,7 +14,7 @@ from core.audit_chain import ChainKeys, PassingKeys
 from core.clock import Clock
 from core.errors import StoreUnavailable
 from core.ids import Ids
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.store.conversations import Phrase, indexed_terms
 from core.store.feed import ChangeLog
 from core.store.lease import Lease

@@ -14,7 +14,7 @@ from pathlib import Path
 from core.clock import Clock, SystemClock
 from core.errors import SchemaTooNew, SchemaTooOld, StoreUnavailable
 from core.ids import RandomIds
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.store.conversations import indexed_terms
 from core.store.sqlite.connection import (
     SqliteTransaction,

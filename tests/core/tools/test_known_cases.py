@@ -30,8 +30,7 @@ from core.tools.builtin.http import http_tool
 from core.tools.builtin.shell import shell_tool
 from core.tools.definition import tool
 from core.tools.pipeline import CallPipeline, NeedsPerson, PipelineSettings, Prepared, Ready, Refused
-from core.tools.prepared import action_of, detail_of_call
-from core.tools.registry import ToolRegistry
+from core.tools.registry import ToolRegistry, action_of, detail_of_call
 from core.transcript import ResultStatus, ToolCalled, ToolResult
 from core.users import Principal, Role
 
