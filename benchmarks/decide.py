@@ -15,7 +15,7 @@ from pathlib import Path
 
 from core.approvals import AdminPolicy, Preset
 from core.consent.decide import decide
-from core.consent.facts import (
+from core.consent.rules import (
     Autonomous,
     CallFacts,
     Interactive,

@@ -23,10 +23,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from core.linear import Compiled, compiled
 from core.routine import Event
 from core.routines.matching.matcher import Heard, Listener, Matcher
 from core.routines.matching.pattern import Pattern, Subject, translate
+from core.safety.leaks import Compiled, compiled
 
 GATE_US = 50
 GATE_BACKTRACKING_MS = 1

@@ -31,7 +31,7 @@ from core.ids import RandomIds
 from core.store.rows import ThreadRow, TurnStart, TurnState
 from core.store.sql import turns
 from core.store.sqlite.store import open_store
-from core.store.transaction import Transaction
+from core.store.units import Transaction
 from core.transcript import AssistantSaid, UserSaid
 from core.users import Principal, Role
 from tests.simulators.model import ModelSimulator

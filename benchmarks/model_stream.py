@@ -27,8 +27,8 @@ from openai import AsyncOpenAI
 from core.clock import SystemClock
 from core.model.anthropic import AnthropicModel
 from core.model.base import Model, ModelReply, ModelRequest
-from core.model.http import model_client
 from core.model.openai import OpenAIModel
+from core.model.provider_http import model_client
 from core.transcript import UserSaid
 
 KEY, MODEL = "test-key", "sim-1"

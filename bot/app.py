@@ -40,7 +40,7 @@ from core.events import TurnListener
 from core.ids import Ids, RandomIds
 from core.inbound.hub import Hub
 from core.jobs.service import JobOutcomes, JobService
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.model.base import Model
 from core.people.pairing import PairingService
 from core.ports import Inbox
@@ -49,19 +49,19 @@ from core.runs.actors import ThreadActors
 from core.runs.metering import Metering
 from core.runs.recovery import CHECK_EVERY_S, LeaseKeeper, RunRecovery
 from core.runs.registry import LOOK_EVERY_S as FAILING_EVERY_S
+from core.store.conversations import INDEX_EVERY_S, index_all
 from core.store.lease import LEASE_S, RENEWALS, DataDirectoryLock, Leases, LeaseTerms
 from core.store.port import Store
-from core.store.search import INDEX_EVERY_S, index_all
 from core.tools.execution import CallThreads, Executor, HostExecutor
-from core.tools.pause import ToolPause
 from core.tools.processes import host_id
+from core.tools.registry import ToolPause
 from core.users import Role
 from core.web import UNINTERCEPTED, Interceptor
 
 if TYPE_CHECKING:
     from bot.mcp.extensions import ExtensionManager
     from channels.telegram.addresses import Timeouts as TelegramTimeouts
-    from core.jobs.dispatch import ContainerProbe
+    from core.jobs.service import ContainerProbe
     from core.people.notices import Notices
     from core.safety.network import Lookup
     from core.tools.mcp.server import McpServers

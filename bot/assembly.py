@@ -44,18 +44,16 @@ from core.clock import Clock
 from core.consent.rules import EffectivePolicy
 from core.errors import NobodyToTell, StoreError, ToolFailed
 from core.events import ModelTrace, RunKind, TurnListener, TurnListeners
-from core.inbound.acknowledgements import Acknowledgements
 from core.inbound.extension_commands import no_servers
 from core.inbound.hub import Hub, nothing_held
 from core.messages import plain
 from core.people.notices import ApproverCopies, ToPerson
 from core.people.pairing import ClaimRules, PairingService
-from core.runs.actors import ThreadActors
-from core.runs.albums import AlbumCollector
+from core.runs.actors import Acknowledgements, AlbumCollector, ThreadActors
 from core.runs.model_list import ModelList
-from core.runs.previews import TurnPreviews
 from core.runs.recovery import ChatTurns, GateExpiry, RunRecovery, RunsOfKind, Subtasks
 from core.runs.registry import FailingTools, RunRegistry
+from core.runs.reply_stream import TurnPreviews
 from core.runs.runner import ChatTurnRunner
 from core.store.facets import Expired, ModelUsage
 from core.store.units import patiently
@@ -63,16 +61,14 @@ from core.tool import ProcessInfo
 from core.tools.builtin.extension_tools import sign_in_tools
 from core.tools.call_edits import CallEditor
 from core.tools.execution import Executor
-from core.tools.pause import ToolPause
 from core.tools.processes import end_process
-from core.tools.registry import ToolRegistry
+from core.tools.registry import ToolPause, ToolRegistry
 from core.web import Interceptor
 
 if TYPE_CHECKING:
     from bot.mcp.extensions import ExtensionManager
-    from core.jobs.dispatch import ContainerProbe
     from core.jobs.registry import JobsInWords
-    from core.jobs.service import JobOutcomes
+    from core.jobs.service import ContainerProbe, JobOutcomes
     from core.people.notices import Notices
     from core.routines.trial import RoutinesInWords
     from core.safety.network import Lookup

@@ -29,7 +29,7 @@ from core.hooks.points import (
 )
 from core.hooks.summaries import SessionSummaries, Unfinished
 from core.ids import Ids
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.ports import OutboxListener
 from core.runs.model_list import ModelList
 from core.runs.unseen_models import UnseenModels

@@ -35,7 +35,7 @@ from bot.web.threads import PromptsApi
 from bot.web.webhooks import WebhookEndpoint
 from core.clock import Clock, Timers
 from core.ids import Ids
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 from core.ports import Inbox
 from core.routines.service import RoutineService
 from core.routines.webhooks import Webhooks

@@ -37,7 +37,7 @@ from core.inbound.commands import ModelsOf, SkillsOf, no_models, no_skills
 from core.inbound.credentials import InboundCredentials
 from core.inbound.extension_commands import ServersOf, no_servers
 from core.inbound.rules import InboundRules, SessionManager
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 from core.messages import Message, WhileBusy
 from core.people.access import Access, ChannelAccess, Console, DirectMode, GroupMode
 from core.people.notices import ApproverCopies, Notices, ToPerson
@@ -54,9 +54,8 @@ from core.store.facets import SealedSecret
 from core.store.port import Store
 from core.store.sqlite.store import open_store as open_sqlite
 from core.tools.execution import Executor
-from core.tools.pause import ToolPause
 from core.tools.pipeline import CallPipeline, PipelineSettings
-from core.tools.registry import ToolRegistry
+from core.tools.registry import ToolPause, ToolRegistry
 from core.usage import MICRO_USD, Budget
 from core.users import Principal
 from core.web import Interceptor
@@ -65,7 +64,7 @@ if TYPE_CHECKING:
     from bot.hooks import Hooks
     from bot.mcp import build as mcp_build
     from bot.mcp import extensions as mcp_extensions
-    from core.jobs.dispatch import JobDispatcher
+    from core.jobs.service import JobDispatcher
     from core.safety.network import Lookup
     from core.tools.mcp import server as mcp_server
     from core.tools.sign_in import SignIns

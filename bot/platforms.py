@@ -31,7 +31,7 @@ from channels.webchat import RENDERING_HINT, WEB
 from core import texts
 from core.clock import Clock
 from core.errors import ToolDenied, ToolFailed
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 from core.messages import THREAD_FILE
 from core.runs.context import ChatPrompts, PromptSettings
 from core.runs.workspace_texts import WorkspaceTexts

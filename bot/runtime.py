@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from core.errors import HubError, StoreError
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 
 if TYPE_CHECKING:
     import ssl
@@ -47,7 +47,7 @@ class Certificates:
 def authorities() -> "ssl.SSLContext":
     """Return a new context that trusts the usual authorities; loading them takes a while."""
     with left_out(HTTPX_COMMAND_LINE):
-        from core.model.http import tls_context
+        from core.model.provider_http import tls_context
 
     return tls_context()
 

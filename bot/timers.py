@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from bot.runtime import put_off
 from core.clock import SECOND_US, Clock, TimerCall, TimerState
 from core.errors import HubError
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 
 if TYPE_CHECKING:
     from apscheduler import events

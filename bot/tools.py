@@ -16,13 +16,11 @@ from bot.config.sections import Rule
 from bot.runtime import authorities
 from core.approvals import LoopLimits, Preset
 from core.clock import Clock
-from core.consent.facts import Policy
-from core.consent.roles import RolePolicy
-from core.consent.rules import ApprovalRule, ApprovalRules, EffectivePolicy
+from core.consent.rules import ApprovalRule, ApprovalRules, EffectivePolicy, Policy, RolePolicy
 from core.errors import ToolFailed
 from core.gates import VoteRule
 from core.ids import Ids
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 from core.runs.services import Archive
 from core.safety.fencing import HeadAndTail
 from core.safety.network import Exemption, Lookup, NetworkGuard, OwnHostGuard, SystemLookup
@@ -30,7 +28,7 @@ from core.safety.paths import OF_PERSON, guard_of
 from core.sandbox.policy import ContainerPlaces, user_of
 from core.store.port import Store
 from core.tool import CallContext, Requirement, Tool, Workspace, use_limits
-from core.tools.builtin.attachments import AttachmentSource, attachment_tools
+from core.tools.builtin.attachments import AttachmentSource, Notifier, attachment_tools, message_tool
 from core.tools.builtin.basics import (
     ask_user_tool,
     echo_tool,
@@ -43,11 +41,8 @@ from core.tools.builtin.extension_tools import ExtensionInstaller, extension_too
 from core.tools.builtin.file_changes import replace_file, to_its_end, writing_tools
 from core.tools.builtin.files import reading_tools, searching_tools
 from core.tools.builtin.http import http_tool
-from core.tools.builtin.job_tools import Told as JobsTold
-from core.tools.builtin.job_tools import delegate_tool, job_tools
-from core.tools.builtin.message import Notifier, message_tool
 from core.tools.builtin.notes import document_tools, memory_tools, thread_search_tool
-from core.tools.builtin.routine_tools import Told, routine_tools
+from core.tools.builtin.routine_tools import JobsTold, Told, delegate_tool, job_tools, routine_tools
 from core.tools.builtin.shell import Commands, shell_tool
 from core.tools.builtin.web_search import SearchEngine, web_search_tool
 from core.tools.child import Command

@@ -6,17 +6,16 @@ nothing but the store; the API describes them by the same declarations.
 
 from typing import TYPE_CHECKING, Protocol, Self, assert_never
 
-from core.lazy_dataclass import dataclass
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule, dataclass
 
 if TYPE_CHECKING:
     from core import gates, transcript
     from core.clock import TimerState
     from core.consent import card_texts, cards
     from core.gates import Answer, Grant, Offer
+    from core.store.accounts import PairingRequest
     from core.store.facets import SealedSecret, ToolSettingRow
     from core.store.feed import Feeds, ThreadGlance, Threads
-    from core.store.pairing import PairingRequest
     from core.store.rows import GateView
     from core.transcript import Entry
     from core.users import Person

@@ -11,7 +11,7 @@ from dataclasses import field, fields, replace
 from enum import StrEnum
 from typing import Any, Protocol
 
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.users import Principal, Role
 
 

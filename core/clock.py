@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 
 SECOND_US = 1_000_000
 

@@ -4,7 +4,7 @@ authoritative."""
 from enum import StrEnum
 from typing import Protocol
 
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import Address
 from core.usage import CallEnd
 

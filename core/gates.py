@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import assert_never
 
 from core.approvals import UNSAID, ApprovalSettings
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.users import Role
 
 

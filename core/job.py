@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from core.errors import HubError, IllegalChange
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import Address
 
 

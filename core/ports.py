@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Protocol
 
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import Address, Attachment, EditForm, InboundEvent, Message, MessageRef
 
 

@@ -5,7 +5,7 @@
      "guardrails": {"cooldown_s": 300}, "notify": {"quiet_hours": "22:00-07:00"}}
 
 Reading judges form alone (names, types, one of a few words) and reports every problem at once, each by the
-dotted name of its field; `core.routines.validation` judges the values. Nothing is guessed: a number
+dotted name of its field; `core.routines.definitions` judges the values. Nothing is guessed: a number
 written as
 text is a problem, and so is an unknown field. Field names are also the stored form, and change only
 together with
@@ -20,7 +20,7 @@ from enum import StrEnum
 from typing import Any, TypeVar, cast
 
 from core.errors import HubError
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import Address
 from core.routine import (
     Action,

@@ -1,7 +1,7 @@
 """The hub's own texts to people, by name. They ship in English.
 
-Texts of a single subject are elsewhere: core.consent.card_texts, core.people.pairing_texts and
-core.inbound.routine_texts.
+Texts of a single subject are elsewhere: core.consent.card_texts, core.people.pairing and
+core.routines.notices.
 """
 
 from collections.abc import Collection, Mapping, Sequence

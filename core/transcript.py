@@ -9,7 +9,7 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import Literal, final
 
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import Attachment
 
 
@@ -132,7 +132,7 @@ class Entry:
     """The length of the entry's text, counted once because whole conversations are measured
     repeatedly."""
     tokens: int = field(default=0, init=False, repr=False, compare=False)
-    """The estimated tokens, 0 until core.model.tokens has counted them."""
+    """The estimated tokens, 0 until core.model.base has counted them."""
 
     def __post_init__(self) -> None:
         said = self.said

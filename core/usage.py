@@ -6,7 +6,7 @@ from enum import StrEnum
 from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 
 MICRO_USD = 1_000_000
 """Micro-USD per US dollar."""

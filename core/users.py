@@ -4,7 +4,7 @@ from dataclasses import field
 from enum import StrEnum
 
 from core.events import Verbosity
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 
 
 class Thinking(StrEnum):

@@ -15,7 +15,7 @@ from core.audit_chain import RETIRED, ChainKey
 from core.clock import Clock
 from core.errors import VaultError
 from core.ids import OWN_SECRET, is_secret_name
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 from core.store.facets import SealedSecret, Secrets
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 from yarl import URL
 
 from core.errors import InvalidArguments
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 
 BODY_LIMIT_BYTES = 1_000_000
 IDEMPOTENCY_HEADER = "Idempotency-Key"

@@ -28,7 +28,7 @@ import pytest
 
 from tests.tree import ROOT
 
-MODULES = ("core.consent.decide", "core.consent.votes", "core.consent.facts", "core.consent.roles")
+MODULES = ("core.consent.decide", "core.consent.presses", "core.consent.rules", "core.consent.rules")
 TESTS = tuple(
     f"tests/core/consent/{name}.py"
     for name in (

@@ -24,7 +24,7 @@ from bot.views import (
     UserView,
 )
 from core.gates import Option, ToolSetting
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 
 if TYPE_CHECKING:
     from bot.cli import show

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.conventions import AccountArgument, CodeArgument, ConfigOption, JsonOption, UserOption, finish
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 
 if TYPE_CHECKING:
     from bot.cli import admin, api, records, show

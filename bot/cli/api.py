@@ -15,7 +15,7 @@ from bot.config.place import ANSWER_LIMIT_S, ApiAccess, Exchange, NoAnswer, read
 from bot.runtime import HTTPX_COMMAND_LINE, AdminError, CommandFailed, left_out, needed_to_start
 from bot.views import DecisionView
 from core.errors import StoreLocked
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 from core.store.lease import DataDirectoryLock
 
 if TYPE_CHECKING:

@@ -44,8 +44,7 @@ from channels.text.blocks import Block
 from core.errors import StoreLocked
 from core.events import Output
 from core.ids import RandomIds
-from core.lazy_dataclass import dataclass
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule, dataclass
 from core.store.lease import is_held
 
 if TYPE_CHECKING:

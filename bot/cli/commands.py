@@ -22,7 +22,7 @@ from bot.cli.admin_commands import (
 from bot.cli.conventions import ConfigOption, JsonOption, LimitOption, finish
 from bot.cli.groups import approvals_commands, extensions_commands, threads_commands
 from bot.cli.unattended_commands import jobs_commands, routines_commands
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 
 if TYPE_CHECKING:
     from bot.cli import admin, api, ops, show

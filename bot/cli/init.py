@@ -43,7 +43,7 @@ from bot.config.place import FILE_NAME, environment_file, process_environment, r
 from bot.ops.probes import local_models
 from bot.runtime import FAILED, PACKAGE, USAGE, CommandFailed, ConfigError
 from core.ids import RandomIds
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 
 NONE = "none"
 SERVICE_WANTED = "Write a systemd unit, so that the hub runs in the background?"

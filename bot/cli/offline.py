@@ -44,9 +44,8 @@ from core.safety.leaks import LeakDetector
 from core.store.port import Store
 from core.store.sqlite.store import open_store as open_sqlite
 from core.tools.execution import HostExecutor
-from core.tools.pause import ToolPause
 from core.tools.pipeline import CallPipeline
-from core.tools.registry import ToolRegistry
+from core.tools.registry import ToolPause, ToolRegistry
 from core.users import Role
 from core.web import UNINTERCEPTED
 

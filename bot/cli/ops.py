@@ -42,7 +42,7 @@ from bot.ops.logs import (
 from bot.ops.probes import Health, broken
 from bot.runtime import FAILED, USAGE, AdminError, CommandFailed, ConfigError
 from bot.views import PromptView, StatusView
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 from core.store.lease import is_held
 
 if TYPE_CHECKING:

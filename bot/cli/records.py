@@ -44,7 +44,7 @@ from core.clock import SystemClock
 from core.errors import StoreLocked
 from core.gates import ConsentSettings, GrantScope
 from core.messages import size_in_words
-from core.runs.refusals import Outlook, scope_of_job
+from core.runs.unseen_models import Outlook, scope_of_job
 from core.store.lease import DataDirectoryLock
 from core.store.rows import AuditRow, InboundRow
 from core.store.sql.audit import AuditSnapshot

@@ -30,7 +30,7 @@ from bot.jobs.worker_image import (
 )
 from bot.runtime import CommandFailed
 from core.job import WORKER
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.sandbox.disk import keeper_of
 from core.sandbox.policy import MB, ContainerPolicy, RootRefused, container_user
 

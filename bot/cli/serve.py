@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from bot.config.keys import write_for_its_user
 from bot.config.place import FILE_NAME
 from bot.runtime import FAILED, OK, PACKAGE, USAGE, ConfigError, StartError, complain
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 
 if TYPE_CHECKING:
     from bot.config import load, schema

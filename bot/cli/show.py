@@ -23,12 +23,11 @@ from bot.views import (
 )
 from core.consent.cards import under_grant_line
 from core.errors import StoreError
-from core.lazy_dataclass import dataclass
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule, dataclass
+from core.store.accounts import NoiseRow
+from core.store.conversations import parse_search
 from core.store.feed import ThreadsWanted
-from core.store.pairing import NoiseRow
 from core.store.rows import AuditRow, Explanation
-from core.store.search import parse_search
 from core.store.sqlite.offline import audit_in, open_listings
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from bot.cli.api import lock_or_hub, running, with_api
 from bot.cli.conventions import print_json, print_table, printable, whole
 from bot.operator.usage_views import UsageListing, UsageView
 from bot.runtime import CommandFailed
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 from core.store.lease import DataDirectoryLock
 from core.usage import MICRO_USD
 

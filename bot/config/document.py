@@ -15,7 +15,7 @@ from bot.config.place import DATABASE_NAME, OVERRIDE_PREFIX
 from bot.config.types import Unopened
 from bot.runtime import ConfigError, StartError
 from core.errors import StoreError, VaultError
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 
 # Where each key of a TOML document stands, so that an error can name its line.
 #

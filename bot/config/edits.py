@@ -19,7 +19,7 @@ from typing import Any
 
 from bot.config.document import KeyPath, locate, places
 from bot.config.schema import PROVIDER_URLS
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 
 Value = str | bool | int | float | Sequence[str]
 _BARE = re.compile(r"[A-Za-z0-9_-]+")

@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from bot.config.schema import PLANNED, PLANNED_VALUES, Config
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 
 # The shape of bot.config.schema: which keys a section has, and what type a key is.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bot.runtime import StartError, needed_to_start
 from core.errors import VaultError
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 
 if TYPE_CHECKING:
     from core.audit_chain import ChainKey

@@ -45,8 +45,8 @@ from bot.config.sections import (
 )
 from bot.config.types import NO_USER, is_row_id
 from bot.runtime import ConfigError
-from core.lazy_dataclass import dataclass
-from core.model.catalog import known_model
+from core.lazy import dataclass
+from core.model.base import known_model
 
 if TYPE_CHECKING:
     from bot.config.schema import Config

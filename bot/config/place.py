@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 from bot.runtime import ConfigError, StartError, needed_to_start
-from core.lazy_dataclass import dataclass
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule, dataclass
 
 if TYPE_CHECKING:
     from http import client

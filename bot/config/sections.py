@@ -20,8 +20,8 @@ from bot.config.types import (
     Url,
     User,
 )
-from core.consent.facts import AUTONOMOUS_DENYLIST
-from core.extension import NAME_CHARS
+from core.consent.rules import AUTONOMOUS_DENYLIST
+from core.tool import NAME_CHARS
 
 TELEGRAM_URL = "https://api.telegram.org"
 SLACK_URL = "https://slack.com/api"

@@ -13,12 +13,10 @@ from bot.tools import network_guard, places_of
 from core.clock import Clock
 from core.ids import Ids
 from core.job import JobBudget, JobLimits, RepairTerms
-from core.jobs.dispatch import JobDispatcher, Readiness
-from core.jobs.service import JobEngines, JobOutcomes, JobService
-from core.lazy_module import LazyModule
+from core.jobs.service import JobDispatcher, JobEngines, JobOutcomes, JobService, Readiness
+from core.lazy import LazyModule
 from core.ports import OutboxListener
-from core.runs.lazy_engine import RunEngine, RunSignals
-from core.runs.registry import RunRegistry
+from core.runs.registry import RunEngine, RunRegistry, RunSignals
 from core.safety import network
 from core.safety.leaks import LeakDetector
 from core.store.port import Store

@@ -16,7 +16,7 @@ from bot.jobs.worker_image import ImageRefused, require_image
 from core.clock import Clock
 from core.errors import OutcomeUnknown, ToolFailed, ToolTimeout
 from core.job import WORKER
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.off_loop import finish
 from core.safety.fencing import HeadAndTail
 from core.sandbox.disk import used_bytes

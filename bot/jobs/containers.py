@@ -38,10 +38,9 @@ from core.jobs.notices import ended
 from core.jobs.scheduler import JobScheduler
 from core.jobs.service import JobOutcomes
 from core.jobs.worker import JobWorker, left_of
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.ports import OutboxListener
-from core.runs.lazy_engine import RunSignals
-from core.runs.registry import Run, RunRegistry
+from core.runs.registry import Run, RunRegistry, RunSignals
 from core.runs.unattended import partial_result
 from core.runs.unseen_models import UnseenModels
 from core.sandbox.disk import DiskLimit, quota_problem, remove_tree, used_bytes
@@ -74,7 +73,7 @@ from core.store.container_port import (
 from core.store.job_port import JobEnd, JobEnded, Jobs, StartedJob, task_of
 from core.store.units import committed, patiently
 from core.timezones import TimeZones
-from core.tools.pause import ToolPause
+from core.tools.registry import ToolPause
 from core.usage import CallKind, Payer
 
 logger = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from docker.utils import kwargs_from_env, version_gte
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from requests.exceptions import RequestException
 
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.sandbox.policy import LOG_MB, MB, SOCKET_DIRECTORY, TEMPORARY, ContainerPolicy
 
 Answer = TypeVar("Answer")

@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from bot.web.server import WebServer
 from core.errors import StoreError, ToolDenied, ToolFailed
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.safety.network import NetworkGuard
 from core.sandbox.hub_client import PATH
 from core.sandbox.orchestrator import (

@@ -23,7 +23,7 @@ from bot.jobs.docker_engine import (
 )
 from core.errors import HubError
 from core.job import WORKER
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.sandbox.agent import AGENTS
 
 VERSION_LABEL = "hubbub.worker"

@@ -17,8 +17,8 @@ from yarl import URL
 
 from bot.mcp.session import SIGN_IN_CODE, TOO_LARGE, SdkConnection, greeted
 from core.errors import HubError, ToolError
-from core.model.http import tls_context
-from core.model.lenient_json import as_object
+from core.model.provider_data import as_object
+from core.model.provider_http import tls_context
 from core.off_loop import ValueCount
 from core.tools.mcp.connection import (
     ANSWER_LIMIT_BYTES,

@@ -11,9 +11,8 @@ from bot.config.schema import Model as ModelSettings
 from bot.runtime import HTTPX_COMMAND_LINE, Certificates, StartError, left_out
 from core.clock import Clock
 from core.ids import Ids
-from core.lazy_module import LazyModule
-from core.model.base import Model, Price, ThinkingStyle
-from core.model.catalog import KnownModel, known_model
+from core.lazy import LazyModule
+from core.model.base import KnownModel, Model, Price, ThinkingStyle, known_model
 from core.model.demo import DemoModel
 from core.runs.metering import Metering
 from core.runs.model_list import ConfiguredModel, ModelList
@@ -128,7 +127,7 @@ async def _provider_client(
     if not remote:
         return None
     with left_out(HTTPX_COMMAND_LINE):
-        from core.model.http import READ_TIMEOUT_S, model_client
+        from core.model.provider_http import READ_TIMEOUT_S, model_client
     contexts = [certificates.for_url(settings.api_url) for settings in remote]
     tls = next((context for context in contexts if context is not None), None)
     return await opened.enter_async_context(

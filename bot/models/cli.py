@@ -20,7 +20,7 @@ from core.ids import Ids
 from core.model.base import CallRequest, ModelAbilities, ToolSpec
 from core.model.cli import Bridge, ChildFailed, CliModel, Launch, presets
 from core.model.conversation import result_text, wire_tool_name
-from core.model.lenient_json import as_object, as_text
+from core.model.provider_data import as_object, as_text
 from core.tools.builtin.shell import safe_environment
 from core.tools.mcp.connection import ServerChild, ServerExited, ServerFailed
 from core.transcript import ResultStatus, ToolResult

@@ -43,15 +43,14 @@ from core.consent.cards import open_card, reminded_at
 from core.errors import NobodyToTell
 from core.gates import Gate, GateKind, Option, Options, VoteRule
 from core.ids import Ids
-from core.lazy_dataclass import dataclass
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule, dataclass
 from core.messages import Message, plain
 from core.people.notices import Notices, ToPerson
+from core.store.facets import SettingsChange
 from core.store.feed import Changes
 from core.store.port import Store
-from core.store.settings_port import SettingsChange
 from core.store.units import patiently
-from core.tools.prepared import as_seen
+from core.tools.registry import as_seen
 
 if TYPE_CHECKING:
     from bot.ops import probes

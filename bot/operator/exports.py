@@ -21,8 +21,7 @@ from core.audit.verification import verify as look_at
 from core.audit_chain import AuditKind, ChainKey
 from core.clock import SECOND_US, SystemClock
 from core.errors import VaultError
-from core.lazy_dataclass import dataclass
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule, dataclass
 from core.store.port import Store
 from core.store.rows import AuditRow
 from core.store.sql.audit import PAGE_ROWS, AuditSnapshot

@@ -19,7 +19,7 @@ from bot.ops.logs import strike_out
 from bot.runtime import AdminError, ConfigError, StartError
 from channels.manager import Phase
 from core.errors import ChannelError
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 
 if TYPE_CHECKING:
     from bot.platforms import ChannelBuilder

@@ -17,11 +17,10 @@ from bot.views import DecisionView
 from core.clock import Clock
 from core.errors import VaultError
 from core.gates import ToolSetting
-from core.lazy_dataclass import dataclass
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule, dataclass
 from core.store.port import Store
 from core.store.units import committed
-from core.tools.pause import ToolPause
+from core.tools.registry import ToolPause
 
 if TYPE_CHECKING:
     import difflib

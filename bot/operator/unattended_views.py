@@ -4,24 +4,22 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from core.lazy_dataclass import dataclass
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule, dataclass
 
 if TYPE_CHECKING:
     from core import routine, routine_json
     from core.job import JobEvent, JobRow
-    from core.jobs.dispatch import JobDispatcher
-    from core.routines import definitions, describe
-    from core.routines.describe import Day
-    from core.routines.trial import Draft, Trial
-    from core.runs.refusals import Expected
+    from core.jobs.service import JobDispatcher
+    from core.routines import definitions, trial
+    from core.routines.trial import Day, Draft, Trial
+    from core.runs.unseen_models import Expected
     from core.store.routine_rows import RoutineRow, RoutineRunRow
 else:
     # A command that reads them off the API needs none of these.
     routine = LazyModule("core.routine")
     routine_json = LazyModule("core.routine_json")
     definitions = LazyModule("core.routines.definitions")
-    describe = LazyModule("core.routines.describe")
+    trial = LazyModule("core.routines.trial")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +54,7 @@ class RoutineView:
         fires_on = row.text.kind
         try:
             definition = definitions.definition_of(row)
-            fires_on = describe.what_fires(definition.trigger)
+            fires_on = trial.what_fires(definition.trigger)
         except ValueError as error:
             problem = str(error)
         else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.usage import UsageBy, UsageSum, day_start
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from bot.ops.probes import Finding, broken, fine, probed, warning
 from bot.runtime import AdminError, StartError, listen
 from bot.views import ServerView, StatusView
 from core.errors import StoreError, VaultError
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 from core.runs.actors import MANY
 from core.sandbox.disk import keeper_of
 from core.sandbox.policy import RootRefused, container_user

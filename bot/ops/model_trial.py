@@ -14,10 +14,9 @@ from bot.ops.probes import Finding, broken, fine
 from core.clock import Clock
 from core.errors import BudgetUsedUp, ModelError
 from core.ids import RandomIds
-from core.lazy_dataclass import dataclass
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule, dataclass
 from core.model.base import ImagePart, ModelAbilities, ModelReply, ModelRequest, ReplyDelta, ToolSpec, closing
-from core.model.lenient_json import as_array, as_object, as_text
+from core.model.provider_data import as_array, as_object, as_text
 from core.runs.metering import RunMeter
 from core.runs.model_list import Candidate, ModelList
 from core.transcript import UserSaid

@@ -27,8 +27,7 @@ from bot.config.sections import (
 from bot.ops.logs import Redactor
 from bot.runtime import Certificates
 from channels.telegram.addresses import GroupRights, hints
-from core.lazy_dataclass import dataclass
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule, dataclass
 
 if TYPE_CHECKING:
     import aiohttp

@@ -52,7 +52,7 @@ from core.store.port import People
 from core.store.routine_rows import RoutineRow, RunEnd, StartedRun
 from core.tool import Arguments, CallContext, CallPlan, Risk, Tool, Workspace
 from core.tools.execution import Executor, HostExecutor
-from core.tools.pause import ToolPause
+from core.tools.registry import ToolPause
 from core.transcript import ToolResult
 from core.web import WebAnswer, WebRequest, secrets_in
 

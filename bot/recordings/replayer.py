@@ -35,11 +35,10 @@ from channels.channel import Channel, Look, Payload, Route
 from core.clock import Clock
 from core.errors import MessageRejected, ToolDenied, ToolFailed
 from core.job import JobLimits, JobState
-from core.jobs.dispatch import Readiness
 from core.jobs.notices import ended
-from core.jobs.service import JobOutcomes
+from core.jobs.service import JobOutcomes, Readiness
 from core.jobs.worker import JobWorker
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 from core.messages import Address, Attachment, Message, MessageRef
 from core.model.base import Model, ModelAbilities, ModelReply, ModelRequest, ReplyDelta
 from core.ports import Inbox, OutboxListener, Posted
@@ -51,8 +50,7 @@ from core.store.container_port import ContainerEnd
 from core.store.job_port import JobEnd, StartedJob, task_of
 from core.store.port import Store
 from core.tool import Arguments, CallContext, CallPlan, Risk, Tool, Workspace
-from core.tools.pause import ToolPause
-from core.tools.registry import ToolRegistry
+from core.tools.registry import ToolPause, ToolRegistry
 from core.transcript import ResultStatus, ToolResult
 from core.web import WebAnswer, WebRequest
 
@@ -258,7 +256,7 @@ class StandIn:
 @dataclass(frozen=True, slots=True)
 class ReplayedContainers:
     """Containers that are there whenever a job wants one: none is made. `enabled`: by the configuration.
-    Implements core.jobs.dispatch.ContainerProbe."""
+    Implements core.jobs.service.ContainerProbe."""
 
     enabled: bool
 

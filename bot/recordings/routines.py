@@ -19,7 +19,7 @@ from core.ids import RandomIds
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage
 from core.routine import Lightweight
 from core.routines.definitions import definition_of
-from core.routines.heartbeat import HEARTBEAT_ID, LIST, LIST_LIMIT_BYTES
+from core.routines.events import HEARTBEAT_ID, LIST, LIST_LIMIT_BYTES
 from core.routines.run import READ_LIMIT_BYTES
 from core.store.accept import Accepted, AcceptView, Admission, Admitted, Judge, Verdict
 from core.store.port import Inbound, Store

@@ -11,12 +11,11 @@ from bot.jobs.builder import build_dispatcher
 from bot.platforms import readable_files
 from core.clock import Clock, Timers
 from core.ids import Ids
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 from core.messages import InboundMessage, Message
 from core.routines.service import Engine, RoutineService
-from core.runs.lazy_engine import RunSignals
 from core.runs.model_list import ModelList
-from core.runs.registry import RunRegistry
+from core.runs.registry import RunRegistry, RunSignals
 from core.runs.services import ReplyHook
 from core.safety.leaks import LeakDetector
 from core.safety.paths import PathGuard
@@ -26,10 +25,10 @@ from core.tools.pipeline import CallPipeline
 if TYPE_CHECKING:
     from bot.web import routines_api as web
     from core import routine_json, timezones
-    from core.jobs.dispatch import ContainerProbe
+    from core.jobs.service import ContainerProbe
     from core.people.notices import Notices, Recipient
     from core.routine import Match
-    from core.routines import engine, events, full_jobs, heartbeat, manage, run, tool_runs, trial
+    from core.routines import engine, events, manage, run, tool_runs, trial
     from core.routines import notices as routine_notices
     from core.routines import registry as routine_registry
     from core.runs import unattended, unseen_models
@@ -40,8 +39,8 @@ else:
     timezones = LazyModule("core.timezones")
     engine = LazyModule("core.routines.engine")
     events = LazyModule("core.routines.events")
-    full_jobs = LazyModule("core.routines.full_jobs")
-    heartbeat = LazyModule("core.routines.heartbeat")
+    full_jobs = LazyModule("core.routines.tool_runs")
+    heartbeat = LazyModule("core.routines.events")
     manage = LazyModule("core.routines.manage")
     routine_notices = LazyModule("core.routines.notices")
     routine_registry = LazyModule("core.routines.registry")
@@ -100,8 +99,8 @@ def build_routines(
 
 async def _keep_heartbeat(config: Config, store: Store, clock: Clock) -> None:
     beat = config.heartbeat
-    schedule = heartbeat.schedule_of_beats(beat.every_s, beat.at) if beat.enabled else None
-    await heartbeat.keep_heartbeat(store, config.hub.owner, schedule, config.hub.timezone, clock)
+    schedule = events.schedule_of_beats(beat.every_s, beat.at) if beat.enabled else None
+    await events.keep_heartbeat(store, config.hub.owner, schedule, config.hub.timezone, clock)
 
 
 def build_engine(
@@ -139,8 +138,8 @@ def build_engine(
     notifier = routine_notices.RoutineNotifier(store.run_views, send, notice_threads, clock)
     # Someone who chose the time of day wants it then.
     awake = None if config.heartbeat.at else routine_json.read_hours(config.heartbeat.active_hours)
-    beat = heartbeat.Heartbeat(read_file, awake, clock)
-    jobs = full_jobs.FullJobServices(
+    beat = events.Heartbeat(read_file, awake, clock)
+    jobs = tool_runs.FullJobServices(
         store.runs, lambda: build_dispatcher(config, pipeline, ids), probe, owner_of, zones, clock
     )
     hub_events = events.HubEvents(
@@ -152,7 +151,7 @@ def build_engine(
         notifier,
         routine_registry.PatternRegistry(),
         routine_registry.WebhookRegistry(),
-        full_jobs.FullJobs(jobs),
+        tool_runs.FullJobs(jobs),
         beat,
         hub_events,
         signals,

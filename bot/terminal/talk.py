@@ -12,8 +12,8 @@ from bot.config.place import ApiAccess, Exchange, NoAnswer
 from channels.text.blocks import Block
 from core.errors import HubError, ModelReplyInvalid
 from core.events import Output
-from core.lazy_dataclass import dataclass
-from core.model.sse import SseParser
+from core.lazy import dataclass
+from core.model.provider_data import SseParser
 
 
 class TalkFailed(HubError):

@@ -17,10 +17,10 @@ from bot.web.login import LoginService, login_url
 from bot.web.responses import ApiError, not_found
 from channels.webchat import WEB
 from core.ids import Ids
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 from core.people.pairing import PairAs, PairingService
+from core.store.accounts import ClaimRefused, Decision, PairingApproved
 from core.store.facets import Memory, MemoryNote
-from core.store.pairing import ClaimRefused, Decision, PairingApproved
 from core.store.port import KeyKind, Store
 from core.users import Principal, Role
 

@@ -44,7 +44,7 @@ from core.clock import Clock
 from core.consent.rules import EffectivePolicy
 from core.ids import Ids
 from core.inbound.hub import Hub
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.safety.paths import SentFiles
 from core.store.port import Store
 

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from bot.web.files import FileLinks
 from bot.web.responses import error_response
 from core.errors import StoreUnavailable
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.store.port import KeyKind, Keys, People
 from core.users import Principal, Role
 

@@ -14,7 +14,7 @@ from bot.ops.probes import Finding, Health, channel_trial
 from bot.runtime import AdminError
 from bot.web.blocks import Page
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.store.facets import Secrets
 
 Url = Annotated[str, Field(pattern=r"^https?://[^\s/]+(/\S*)?$", max_length=500)]

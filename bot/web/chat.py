@@ -22,7 +22,7 @@ from bot.web.threads import ClientKey, thread_seen_by
 from channels.webchat import WEB, WebChannel, event_key
 from core.errors import IllegalChange, ToolDenied, ToolFailed
 from core.ids import Ids
-from core.inbound.thread_settings import NOT_FOR_GUESTS
+from core.inbound.thread_commands import NOT_FOR_GUESTS
 from core.messages import THREAD_FILE, Attachment, File, MessageRef, Sender
 from core.ports import Acceptance
 from core.safety.paths import SentFiles

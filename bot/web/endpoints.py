@@ -20,7 +20,7 @@ from starlette.types import ASGIApp
 from bot.views import DecisionView
 from bot.web.auth import Caller, caller_of
 from bot.web.responses import HANDLERS, ApiError, not_found
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.off_loop import ValueCount
 from core.users import Principal
 

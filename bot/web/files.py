@@ -25,7 +25,7 @@ from urllib.parse import quote, unquote
 from core.clock import SECOND_US, Clock
 from core.errors import HubError
 from core.ids import Ids
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import Attachment
 from core.store.feed import ARCHIVES, DeletedFile, DeletedThreads, FileKind
 

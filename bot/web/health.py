@@ -17,8 +17,7 @@ from channels.manager import ChannelManager, Phase
 from channels.webchat import WEB
 from core.clock import SECOND_US
 from core.inbound.hub import Hub
-from core.lazy_dataclass import dataclass
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule, dataclass
 from core.store.port import Store
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from core.gates import Gate, GateKind, GateState
 from core.messages import THREAD_FILE, Attachment, File, Markdown, Message
 from core.off_loop import off_loop
 from core.safety.fencing import unfence
+from core.store.conversations import ThreadState
 from core.store.feed import (
     CallShown,
     CardSettled,
@@ -30,7 +31,6 @@ from core.store.feed import (
     ThreadGlance,
 )
 from core.store.rows import TurnState
-from core.store.states import ThreadState
 from core.transcript import AssistantSaid, OperatorSaid, Origin, Summary, ToolResult
 from core.users import Principal
 

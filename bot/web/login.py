@@ -25,8 +25,8 @@ from bot.web.endpoints import BODY_LIMIT_S, Given, body_of
 from bot.web.responses import error_response, on_invalid
 from core.clock import SECOND_US, Clock
 from core.errors import SignInFailed, StoreError, StoreUnavailable, VaultError
-from core.lazy_dataclass import dataclass
-from core.store.pairing import INVITATION_LIFE_US, invitation_hash
+from core.lazy import dataclass
+from core.store.accounts import INVITATION_LIFE_US, invitation_hash
 from core.store.port import KeyKind, Keys
 from core.users import Principal
 

@@ -41,8 +41,7 @@ from core.audit.linker import Head
 from core.audit_chain import AuditKind
 from core.clock import SECOND_US, Clock
 from core.ids import Ids
-from core.lazy_dataclass import dataclass
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule, dataclass
 from core.runs.model_list import ModelList
 from core.store.port import Audit, Store
 from core.usage import UsageBy

@@ -16,9 +16,9 @@ from channels.webchat import WEB
 from core import texts
 from core.consent.cards import under_grant_line
 from core.ids import Ids
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
+from core.store.accounts import NoiseRow
 from core.store.feed import Explanations
-from core.store.pairing import NoiseRow
 from core.store.port import Store
 from core.store.rows import Explanation
 from core.users import Person, Preferences, Role, Thinking

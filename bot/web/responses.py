@@ -17,7 +17,7 @@ from bot.runtime import AdminError
 from core.clock import SECOND_US, Clock
 from core.errors import HubError, IllegalChange, InboxUnavailable, StoreUnavailable
 from core.job import JobRefused, NoSuchJob
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.routine_json import RoutineNotFound, RoutineRefused
 
 

@@ -27,10 +27,9 @@ from core.ids import Ids
 from core.routine import Definition, Filters, QuietHours
 from core.routine_json import TYPES
 from core.routines.definitions import read_text
-from core.routines.describe import calendar
 from core.routines.manage import RoutineManager
 from core.routines.tool_runs import outlook_of
-from core.routines.trial import Moment, try_page, try_text
+from core.routines.trial import Moment, calendar, try_page, try_text
 from core.store.port import Store
 from core.store.routine_rows import RoutineRow
 from core.timezones import zone
@@ -101,7 +100,7 @@ def _value(hint: Any) -> Schema:
 class RoutinePage(Given):
     """A routine's definition (see docs/routines.md)."""
 
-    # Read by core.routines.validation, as for chat and commands; the schema only tells its form.
+    # Read by core.routines.definitions, as for chat and commands; the schema only tells its form.
     model_config = ConfigDict(
         frozen=True, extra="allow", json_schema_extra=lambda schema: schema.update(whole_form())
     )

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from bot.runtime import CHANNELS_PATH, LOGIN_PATH, UVICORN_COMMAND_LINE, put_off, url_of
 from bot.web.responses import on_http_error
 from channels.channel import HttpRequest, HttpResponse, Route
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 
 with put_off(*UVICORN_COMMAND_LINE):
     from uvicorn.config import Config

@@ -36,7 +36,7 @@ from core.events import (
 )
 from core.gates import GateState
 from core.job import JobEvent
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import Address
 from core.store.feed import CardSettled, CardShown, FeedItem, Feeds
 from core.store.job_port import Jobs

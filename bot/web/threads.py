@@ -21,12 +21,19 @@ from core.gates import ToolSetting
 from core.ids import Ids
 from core.inbound.hub import Hub
 from core.messages import Sender
-from core.model.tokens import text_tokens
-from core.runs.context import ChatPrompts, PromptPart
-from core.runs.window import MINUTE_US, NO_LIMIT, build_window, time_note, tool_tokens
+from core.model.base import text_tokens
+from core.runs.context import (
+    MINUTE_US,
+    NO_LIMIT,
+    ChatPrompts,
+    PromptPart,
+    build_window,
+    time_note,
+    tool_tokens,
+)
+from core.store.conversations import QUERY_LIMIT_CHARS, index_all, parse_search
 from core.store.feed import CardShown, FeedItem, Feeds, ThreadGlance, ThreadsWanted
 from core.store.port import Store
-from core.store.search import QUERY_LIMIT_CHARS, index_all, parse_search
 from core.tools.pipeline import CallPipeline
 from core.transcript import UserSaid, since_summary
 

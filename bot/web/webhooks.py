@@ -20,7 +20,7 @@ from bot.web.endpoints import Call, Endpoint, body_of
 from bot.web.responses import error_response
 from core.clock import Clock
 from core.errors import StoreUnavailable
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.routines.webhooks import Ignored, Outcome, Refusal, Refused, Taken, Webhooks
 
 logger = logging.getLogger(__name__)

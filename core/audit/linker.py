@@ -17,7 +17,7 @@ from typing import Any
 
 from core.clock import SECOND_US, Clock
 from core.errors import StoreUnavailable
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.store.feed import Changes
 from core.store.port import Audit
 

@@ -11,7 +11,7 @@ from dataclasses import field
 
 from core.audit.linker import Head
 from core.audit_chain import ChainKey, head_of, numbers_dropped
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.store.rows import AuditRow, Checkpoint, WriterCount
 
 SHOWN_FINDINGS = 20

@@ -5,7 +5,7 @@ from typing import cast
 
 from core import texts
 from core.gates import Grant
-from core.names import folded
+from core.messages import folded
 
 NOTHING_WAITS = "Nothing is waiting for an answer here."
 NO_SUCH_GATE = "There is no request with that ID."

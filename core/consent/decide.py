@@ -33,8 +33,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, assert_never
 
 from core.approvals import Preset
-from core.consent.facts import (
+from core.consent.rules import (
     DELEGATE,
+    Access,
     Allow,
     Ask,
     Autonomous,
@@ -47,9 +48,8 @@ from core.consent.facts import (
     Policy,
     ToolFacts,
 )
-from core.consent.roles import Access
 from core.gates import Grant, GrantScope, ToolSetting
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.tool import FAILURES_UNTIL_LEFT_OUT, Need, Requirement, Risk
 from core.users import Principal, Role
 

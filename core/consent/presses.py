@@ -1,4 +1,4 @@
-"""Effects of a person's answer to a gate, decided inside the transaction that accepts it.
+"""Votes: the effects of a person's answer to a gate, decided inside the transaction that accepts it.
 
 The answer counts, settles the gate, edits its call, or is refused with a message to the person.
 """
@@ -10,7 +10,6 @@ from typing import assert_never
 from core.consent import card_texts
 from core.consent.cards import form_message, open_card, settled_card
 from core.consent.decide import Wanted, covering
-from core.consent.votes import VoteCloses, VoteCounts, VoteRefused, expired, judge_vote, may_decide
 from core.gates import (
     Answer,
     Chose,
@@ -25,6 +24,7 @@ from core.gates import (
     Wrote,
 )
 from core.ids import Ids
+from core.lazy import dataclass
 from core.messages import EDIT, ChoiceAnswer, EditForm, Message, Plain, plain
 from core.store.accept import AcceptView, Verdict, refused
 from core.store.effects import (
@@ -40,6 +40,104 @@ from core.store.effects import (
 )
 from core.store.rows import GateView
 from core.tool import Need
+from core.users import Principal, Role
+
+
+@dataclass(frozen=True, slots=True)
+class VoteRefused:
+    """An answer that does not count. `reason` is shown to the person."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class VoteCounts:
+    """An answer that counts. `missing` more approvals are needed."""
+
+    missing: int
+
+
+@dataclass(frozen=True, slots=True)
+class VoteCloses:
+    """An answer that settles the gate."""
+
+    outcome: Answer
+
+
+VoteResult = VoteRefused | VoteCounts | VoteCloses
+
+
+_AGREEING = frozenset({Option.APPROVE, Option.ALWAYS, Option.SESSION})
+
+
+def may_decide(view: GateView, voter: Principal) -> str | None:
+    """Return None if the voter may answer this gate, else why not. Uses the voter's current role."""
+    gate = view.gate
+    if gate.rule.not_requester and voter.user_id == gate.requester_id:
+        return card_texts.REQUESTER_EXCLUDED
+    return None if _entitled(gate, voter.user_id, voter.role) else _not_theirs(gate)
+
+
+def expired(gate: Gate, now: int) -> bool:
+    """Return True if a gate's time is over by the hub's clock. No answer counts from then on, even if
+    the gate is not closed yet."""
+    return now >= gate.expires_at
+
+
+def judge_vote(view: GateView, voter: Principal, answer: Answer, now: int) -> VoteResult:
+    """Judge one answer. Any entitled refusal closes the gate, as do enough approvals; each person has
+    one answer.
+
+    `now`: the hub's clock in the transaction that records the answer."""
+    gate = view.gate
+    if gate.state is GateState.CLOSED:
+        return VoteRefused(card_texts.already_settled(gate.outcome_text or ""))
+    refusal = may_decide(view, voter)
+    if refusal is not None:
+        return VoteRefused(refusal)
+    if expired(gate, now):
+        return VoteRefused(card_texts.TOO_LATE)
+    if not gate.takes(answer):
+        return VoteRefused(_not_offered(gate, answer))
+    if any(vote.user_id == voter.user_id for vote in view.votes):
+        return VoteRefused(card_texts.ALREADY_VOTED)
+    if answer not in _AGREEING:
+        return VoteCloses(answer)
+    missing = gate.rule.quorum - 1 - _approvals(view)
+    return VoteCloses(answer) if missing <= 0 else VoteCounts(missing)
+
+
+def _not_theirs(gate: Gate) -> str:
+    question = gate.kind in {GateKind.QUESTION, GateKind.AUTH}
+    return card_texts.NOT_YOUR_QUESTION if question else card_texts.NOT_ALLOWED_HERE
+
+
+def _not_offered(gate: Gate, answer: Answer) -> str:
+    if gate.kind in {GateKind.QUESTION, GateKind.AUTH}:
+        return card_texts.ANSWER_THE_QUESTION
+    return card_texts.ALWAYS_NOT_OFFERED if answer in _GRANTING else card_texts.NO_SUCH_GATE
+
+
+def _entitled(gate: Gate, user_id: str, role: Role) -> bool:
+    """Return True if the rule allows a person of this role to decide. A guest decides only on their
+    own requests."""
+    if role is Role.GUEST and user_id != gate.requester_id:
+        return False
+    rule = gate.rule
+    if rule.escalated and user_id in rule.escalate_to:
+        return True
+    if rule.approvers:
+        return user_id in rule.approvers
+    return user_id == gate.requester_id or role is Role.OWNER
+
+
+def _approvals(view: GateView) -> int:
+    """Return the number of approvals by people who may still decide. A person who lost their role
+    since does not count."""
+    return sum(
+        1 for vote in view.votes if vote.answer in _AGREEING and _entitled(view.gate, vote.user_id, vote.role)
+    )
+
 
 _NOT_ENTITLED = frozenset({card_texts.NOT_ALLOWED_HERE, card_texts.NOT_YOUR_QUESTION})
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Protocol, assert_never, cast
 
 from core.gates import Wrote
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.off_loop import off_loop
 from core.safety.leaks import LeakDetector
 from core.tool import Arguments, Tool

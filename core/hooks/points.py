@@ -24,7 +24,7 @@ from core.hooks.chain import Chain, Change, HookEvent, Passed, Point, Reject, Re
 from core.hooks.summaries import Unfinished
 from core.ids import Ids
 from core.inbound.judge import ALBUM_WAIT_US
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import Markdown, Message, Plain, plain
 from core.off_loop import json_off_loop
 from core.ports import OutboxListener, OutboxRow
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 class Starts(Protocol):
-    """The start of threads that have input: `AlbumCollector` of core.runs.albums."""
+    """The start of threads that have input: `AlbumCollector` of core.runs.actors."""
 
     def expect(self, thread_id: str, due_us: int) -> None:
         """Start the waiting input of the thread at that time."""

@@ -13,9 +13,9 @@ from zoneinfo import ZoneInfo
 from core.clock import SECOND_US
 from core.errors import HubError
 from core.hooks.chain import HookEvent, Point, Reply
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
+from core.messages import folded, quoted
 from core.model.base import ModelRequest
-from core.names import folded, quoted
 from core.runs.unseen_models import UnseenModels
 from core.safety.fencing import FENCE_RULE, fence_tool_output, sanitise
 from core.store.feed import Threads

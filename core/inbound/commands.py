@@ -33,14 +33,24 @@ from core.inbound.submission import (
     ThreadSetting,
     UnknownCommand,
 )
-from core.inbound.thread_settings import thread_setting
-from core.lazy_module import LazyModule
+from core.inbound.thread_commands import thread_setting
+from core.lazy import LazyModule
 from core.messages import InboundMessage, plain
-from core.people import pairing_texts
+from core.people import pairing
 from core.people.access import Access, Console
 from core.people.pairing import Claim, ClaimRules
-from core.runs.skills import Skill, in_words
+from core.runs.workspace_texts import Skill, in_words
 from core.store.accept import AcceptView, StatusSnapshot, Verdict, refused
+from core.store.accounts import (
+    CODE_LIFE_US,
+    INVITATION_LIFE_US,
+    ClaimRefused,
+    MemberInvited,
+    PairingApproved,
+    PairingDenied,
+    invitation_hash,
+)
+from core.store.conversations import SearchHit
 from core.store.effects import (
     Effect,
     NoteWrongCode,
@@ -52,17 +62,7 @@ from core.store.effects import (
     SetTimezone,
     StopThread,
 )
-from core.store.pairing import (
-    CODE_LIFE_US,
-    INVITATION_LIFE_US,
-    ClaimRefused,
-    MemberInvited,
-    PairingApproved,
-    PairingDenied,
-    invitation_hash,
-)
 from core.store.rows import TurnState
-from core.store.search import SearchHit
 from core.users import Principal, Role
 
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ def command(
 
 def _started(code: str) -> Verdict:
     if is_code(normalise_code(code)):
-        return refused("already known", pairing_texts.KNOWN_ALREADY)
+        return refused("already known", pairing.KNOWN_ALREADY)
     return _said("command: /start", texts.WELCOME)
 
 
@@ -400,13 +400,13 @@ def approve_pairing(submission: ApprovePairing, view: AcceptView, access: Access
     """Decide a pairing request for an owner. Anyone else is refused."""
     if view.claims is None:
         if view.principal.role is not Role.OWNER:
-            return refused("only the owner can pair people", pairing_texts.ONLY_OWNER_PAIRS)
-        return refused("unknown channel", pairing_texts.unknown_channel(submission.channel))
+            return refused("only the owner can pair people", pairing.ONLY_OWNER_PAIRS)
+        return refused("unknown channel", pairing.unknown_channel(submission.channel))
     claim = Claim(submission.code, view.principal)
     decision = ClaimRules(access, ids).judge(claim, view.claims)
     match decision:
         case PairingApproved(request, principal):
-            word = pairing_texts.approved(request.sender.name, principal.role)
+            word = pairing.approved(request.sender.name, principal.role)
             return Verdict("command: /approve", (decision, Say(plain(word))))
         case ClaimRefused(reason, word, wrong_code):
             return refused(reason, word, *((NoteWrongCode(),) if wrong_code else ()))
@@ -419,13 +419,13 @@ def approve_pairing(submission: ApprovePairing, view: AcceptView, access: Access
 def link(event: InboundMessage, code: str, view: AcceptView, ids: Ids, now: int) -> Verdict:
     """Offer a code that links another account of the same person."""
     if not event.direct:
-        return refused("codes work in private conversations only", pairing_texts.CODES_IN_PRIVATE)
+        return refused("codes work in private conversations only", pairing.CODES_IN_PRIVATE)
     if code:
-        return refused("already known", pairing_texts.KNOWN_ALREADY)
+        return refused("already known", pairing.KNOWN_ALREADY)
     if view.principal.role is Role.GUEST:
-        return refused("guests can't link accounts", pairing_texts.GUESTS_CANNOT_LINK)
+        return refused("guests can't link accounts", pairing.GUESTS_CANNOT_LINK)
     offer = OfferLink(ids.code(), now + CODE_LIFE_US)
-    return Verdict("command: /link", (offer, Say(plain(pairing_texts.link_code(offer.code)))))
+    return Verdict("command: /link", (offer, Say(plain(pairing.link_code(offer.code)))))
 
 
 def invite(
@@ -433,15 +433,15 @@ def invite(
 ) -> Verdict:
     """Add a member, and give the owner a link that lets them into the console."""
     if view.principal.role is not Role.OWNER:
-        return refused("only the owner can invite people", pairing_texts.ONLY_OWNER_INVITES)
+        return refused("only the owner can invite people", pairing.ONLY_OWNER_INVITES)
     if not event.direct:
-        return refused("invitations are made in private", pairing_texts.INVITE_IN_PRIVATE)
+        return refused("invitations are made in private", pairing.INVITE_IN_PRIVATE)
     if not name:
-        return refused("/invite: no name", pairing_texts.INVITE_USAGE)
+        return refused("/invite: no name", pairing.INVITE_USAGE)
     if not console.url:
-        return refused("no public address", pairing_texts.INVITE_NEEDS_ADDRESS)
+        return refused("no public address", pairing.INVITE_NEEDS_ADDRESS)
     code = "".join(ids.code() for _ in range(3))
     until = now + INVITATION_LIFE_US
     invited = MemberInvited(ids.row_id(), name[:200], console.channel, invitation_hash(code), until)
-    said = Say(plain(pairing_texts.invitation(invited.name, f"{console.url}#code={code}")))
+    said = Say(plain(pairing.invitation(invited.name, f"{console.url}#code={code}")))
     return Verdict("command: /invite", (invited, said))

@@ -13,7 +13,7 @@ from core import texts
 from core.clock import SECOND_US
 from core.consent import card_texts
 from core.consent.cards import settled_card
-from core.consent.votes import expired, may_decide
+from core.consent.presses import expired, may_decide
 from core.errors import HubError
 from core.gates import Answer, Gate, GateKind, GateState, Option, Replies, Wrote
 from core.ids import Ids, code_name, server_in
@@ -26,7 +26,7 @@ from core.inbound.submission import (
     UserInput,
     command_name,
 )
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, plain
 from core.off_loop import off_loop
 from core.safety.leaks import Leak, LeakDetector, replaced

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from core import texts
 from core.clock import SECOND_US, Clock
-from core.consent.forms import looks_like_a_form
+from core.consent.cards import looks_like_a_form
 from core.errors import InboxUnavailable, StoreUnavailable
-from core.inbound.acknowledgements import Acknowledgements
 from core.inbound.credentials import CredentialJudge, InboundCredentials
 from core.inbound.judge import EventJudge
 from core.inbound.rules import InboundRules
@@ -30,15 +29,14 @@ from core.messages import (
     Unreadable,
 )
 from core.ports import Acceptance, OutboxListener, Seen
-from core.runs.actors import ThreadActors
-from core.runs.albums import AlbumCollector
+from core.runs.actors import Acknowledgements, AlbumCollector, ThreadActors
 from core.store.accept import WAITING, Accepted, Judge
 from core.store.effects import EditedCall, EditRefused
 from core.store.facets import HELD
 from core.store.port import Store
 from core.store.units import committed
 from core.tools.call_edits import CallEditor
-from core.tools.pause import ToolPause
+from core.tools.registry import ToolPause
 from core.users import Principal
 
 if TYPE_CHECKING:

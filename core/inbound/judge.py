@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, assert_never
 
 from core import texts
 from core.consent import card_texts
-from core.consent.presses import Decisions
-from core.consent.votes import may_decide
+from core.consent.presses import Decisions, may_decide
 from core.gates import Answer, Chose, Gate, GateKind, Option, Replies, Wrote
-from core.inbound import checkpoint_commands, conversation_texts, thread_commands
+from core.inbound import checkpoint_commands, thread_commands
 from core.inbound.commands import (
     Command,
     approve_pairing,
@@ -56,8 +55,7 @@ from core.inbound.submission import (
     code_of,
     submission_of,
 )
-from core.lazy_dataclass import dataclass
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule, dataclass
 from core.messages import (
     ChoiceAnswer,
     EditForm,
@@ -68,8 +66,10 @@ from core.messages import (
     WhileBusy,
     plain,
 )
-from core.people.strangers import TOO_MANY_MESSAGES, StrangerRules
+from core.people.pairing import TOO_MANY_MESSAGES, StrangerRules
 from core.store.accept import AcceptView, Admission, Admitted, Stranger, TurnedAway, Verdict, refused
+from core.store.accounts import RATE_WINDOW_US
+from core.store.conversations import parse_search
 from core.store.effects import (
     EditedCall,
     EditRefused,
@@ -80,17 +80,14 @@ from core.store.effects import (
     SayAtTimes,
     SettleMenu,
 )
-from core.store.pairing import RATE_WINDOW_US
 from core.store.rows import GateView
-from core.store.search import parse_search
 from core.users import Identity
 
 if TYPE_CHECKING:
-    from core.inbound import extension_commands, job_commands, routine_menu
+    from core.inbound import extension_commands, routine_menu
     from core.routine import Match
 else:
     routine_menu = LazyModule("core.inbound.routine_menu")
-    job_commands = LazyModule("core.inbound.job_commands")
     extension_commands = LazyModule("core.inbound.extension_commands")
 
 
@@ -313,7 +310,7 @@ class EventJudge:
             return confided
         if view.job is not None:
             rules = self._rules
-            return job_commands.pressed(event, view.job, rules.jobs, view.principal, rules.ids, self._now)
+            return routine_menu.job_pressed(event, view.job, rules.jobs, view.principal, rules.ids, self._now)
         if view.list_menu is not None:
             return thread_commands.pressed_in_list(event, view.list_menu, view)
         if view.menu is None:
@@ -323,7 +320,7 @@ class EventJudge:
     def _text(self, event: InboundMessage, submission: Submission, view: AcceptView) -> Verdict:
         match submission:
             case UserInput() | BareAnswer(command=False) if view.job is not None:
-                return job_commands.replied(event, view.job, self._rules.jobs, view.principal)
+                return routine_menu.replied(event, view.job, self._rules.jobs, view.principal)
             case UserInput():
                 return self._input(event, view)
             case BareAnswer():
@@ -356,7 +353,7 @@ class EventJudge:
             return extension_commands.extensions(submission.rest, view.principal, rules.servers)
         if isinstance(submission, AboutJob):
             name, rest = submission.name, submission.rest
-            return job_commands.command(name, rest, event.key, rules.jobs, view.principal)
+            return routine_menu.command(name, rest, event.key, rules.jobs, view.principal)
         if isinstance(submission, Threading):
             return thread_commands.choose(submission, view, rules.ids, event.scope, direct=event.direct)
         if isinstance(submission, Invite):
@@ -406,7 +403,7 @@ class EventJudge:
                 queue = QueueInput(thread_id, turn_id, wait_us=wait_us, steers=steers)
             case Succeed(thread_id):
                 queue = QueueInput(thread_id, turn_id, wait_us=wait_us, steers=steers)
-                return (RebindThread(thread_id), queue, Say(plain(conversation_texts.CLOSED_BEFORE)))
+                return (RebindThread(thread_id), queue, Say(plain(checkpoint_commands.CLOSED_BEFORE)))
         return (queue,)
 
     def _wish(self, event: InboundMessage) -> WhileBusy:

@@ -8,7 +8,7 @@ from core.consent.rules import EffectivePolicy
 from core.ids import Ids
 from core.inbound.commands import ModelsOf, SkillsOf, no_models, no_skills
 from core.inbound.extension_commands import ServersOf, no_servers
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import WhileBusy
 from core.people.access import NO_CONSOLE, Access, Console
 from core.store.accept import AcceptView
@@ -76,7 +76,7 @@ class SessionManager:
 
 
 if TYPE_CHECKING:
-    from core.jobs.dispatch import JobDispatcher
+    from core.jobs.service import JobDispatcher
 
 
 @dataclass(frozen=True, slots=True)

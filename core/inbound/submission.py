@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from core.gates import Option
 from core.ids import GATE_ID_LENGTH, is_code, normalise_code, normalise_gate_id
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, WhileBusy
 
 
@@ -201,7 +201,7 @@ class Timezone:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The command `/search`. `wanted`: the words and filters as typed; see core.store.search."""
+    """The command `/search`. `wanted`: the words and filters as typed; see core.store.conversations."""
 
     wanted: str
 

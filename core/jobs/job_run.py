@@ -11,15 +11,14 @@ from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US
-from core.consent.facts import Autonomous, ScopeGrant
+from core.consent.rules import Autonomous, ScopeGrant
 from core.errors import HubError
 from core.gates import ConsentSettings
 from core.job import JobRow
-from core.lazy_dataclass import dataclass
-from core.messages import File
+from core.lazy import dataclass
+from core.messages import File, folded, quoted
 from core.model.base import ModelReply, ModelRequest, ToolSpec
-from core.names import folded, quoted
-from core.runs.budget import Exhausted
+from core.runs.loop import Exhausted
 from core.runs.metering import SpendingLimit
 from core.runs.unattended import InForce, UnattendedRun, UnattendedServices, UnattendedStart, partial_result
 from core.safety.fencing import FENCE_RULE, read_arguments

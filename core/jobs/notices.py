@@ -14,10 +14,9 @@ from core.clock import SECOND_US, Clock
 from core.consent.card_texts import grants_offered
 from core.errors import StoreUnavailable
 from core.job import WORKING, JobRow, JobState
-from core.messages import Block, Choice, Markdown, Message, Plain
-from core.names import quoted
-from core.runs.refusals import missing_blocks
+from core.messages import Block, Choice, Markdown, Message, Plain, quoted
 from core.runs.unattended import remarks_of
+from core.runs.unseen_models import missing_blocks
 from core.safety.fencing import fence_tool_output
 from core.store.routine_rows import RunSteps
 from core.store.units import committed

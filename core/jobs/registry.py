@@ -6,7 +6,7 @@ Another person's job is none: it is refused in the same words as one that does n
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from core.consent.facts import DELEGATE
+from core.consent.rules import DELEGATE
 from core.ids import Ids
 from core.job import (
     MAX_TASK_CHARS,
@@ -21,7 +21,7 @@ from core.job import (
     NoSuchJob,
 )
 from core.jobs import notices
-from core.jobs.dispatch import JobDispatcher
+from core.jobs.service import JobDispatcher
 from core.messages import Address
 from core.safety.fencing import sanitise, unfence
 from core.safety.leaks import LeakDetector
@@ -202,7 +202,7 @@ TOLD_EVENTS = 50
 
 
 class JobsInWords:
-    """Implementation of core.tools.builtin.job_tools.Told."""
+    """Implementation of core.tools.builtin.routine_tools.Told."""
 
     def __init__(self, registry: JobRegistry) -> None:
         self._registry = registry

@@ -16,9 +16,7 @@ from core.events import RunKind, RunResult
 from core.job import JobLimits, RepairTerms
 from core.jobs.notices import in_words
 from core.off_loop import LeftRunning
-from core.runs.lazy_engine import RunSignals
-from core.runs.pulse import Pulse
-from core.runs.registry import Run, RunRegistry
+from core.runs.registry import Pulse, Run, RunRegistry, RunSignals
 from core.store.job_port import StartedJob
 from core.store.rows import UnfinishedRun
 

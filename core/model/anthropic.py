@@ -8,7 +8,7 @@ from typing import Any, Literal
 import httpx
 
 from core.clock import Clock
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.model.anthropic_reply import PROVIDER, ReplyAssembler, thinking_blocks
 from core.model.base import (
     THINKING_TOKENS,
@@ -19,24 +19,22 @@ from core.model.base import (
     ToolSpec,
 )
 from core.model.conversation import (
+    IMAGE_MARK,
+    ConversationTexts,
     Heard,
     Replied,
+    ToolTexts,
+    replayable,
     result_text,
     steps,
+    to_json,
     wire_arguments,
     wire_call_id,
     wire_tool_name,
-)
-from core.model.provider import ProviderModel
-from core.model.provider_errors import ProviderError
-from core.model.request_texts import (
-    IMAGE_MARK,
-    ConversationTexts,
-    ToolTexts,
-    replayable,
-    to_json,
     with_image_data,
 )
+from core.model.provider import ProviderModel
+from core.model.provider_http import ProviderError
 from core.transcript import (
     AssistantSaid,
     Note,

@@ -6,10 +6,10 @@ from dataclasses import field
 from typing import Any
 
 from core.errors import ModelRejected
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.model.base import CallRequest, ModelReply, StopReason
-from core.model.lenient_json import as_array, as_count, as_object, as_text, parse, storable
 from core.model.provider import Assembler
+from core.model.provider_data import as_array, as_count, as_object, as_text, parse, storable
 from core.transcript import Origin
 from core.usage import Usage
 

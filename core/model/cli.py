@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from core.errors import ModelFault, ModelMisconfigured, ModelReplyInvalid, ModelUnavailable
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.model.base import (
     THINKING_TOKENS,
     CallRequest,
@@ -26,12 +26,21 @@ from core.model.base import (
     ToolSpec,
 )
 from core.model.cleaning import cleaned_reply
-from core.model.cli_output import CliOutput, Spoken, announced
-from core.model.cli_session import CliSessions, digest, history, new_words, safe, settled, tools_text
-from core.model.conversation import Heard, Replied, steps
-from core.model.lenient_json import as_text, excerpt
-from core.model.provider_errors import without_key
-from core.model.request_texts import replayable, to_json
+from core.model.cli_exchange import (
+    CliOutput,
+    CliSessions,
+    Spoken,
+    announced,
+    digest,
+    history,
+    new_words,
+    safe,
+    settled,
+    tools_text,
+)
+from core.model.conversation import Heard, Replied, replayable, steps, to_json
+from core.model.provider_data import as_text, excerpt
+from core.model.provider_http import without_key
 from core.transcript import AssistantSaid, Origin, Said, ToolCalled, ToolResult
 from core.users import Thinking
 

@@ -8,10 +8,17 @@ import re
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 
-from core.lazy_dataclass import dataclass
-from core.model.base import CallRequest, ModelAbilities, ModelReply, ModelRequest, ReplyDelta
-from core.model.lenient_json import as_object, as_text
-from core.model.tokens import said_tokens, text_tokens
+from core.lazy import dataclass
+from core.model.base import (
+    CallRequest,
+    ModelAbilities,
+    ModelReply,
+    ModelRequest,
+    ReplyDelta,
+    said_tokens,
+    text_tokens,
+)
+from core.model.provider_data import as_object, as_text
 from core.safety.fencing import unfence
 from core.transcript import AssistantSaid, Origin, ResultStatus, Said, ToolCalled, ToolResult, UserSaid
 from core.usage import Usage

@@ -7,29 +7,27 @@ from typing import Any, Literal
 import httpx
 
 from core.clock import Clock
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.model.base import ImagePart, ModelAbilities, ModelRequest, ToolSpec
 from core.model.conversation import (
+    IMAGE_MARK,
+    ConversationTexts,
     Heard,
     Replied,
+    ToolTexts,
+    replayable,
     result_text,
     steps,
+    to_json,
     wire_arguments,
     wire_call_id,
     wire_tool_name,
-)
-from core.model.lenient_json import as_array, as_text
-from core.model.openai_reply import PROVIDER, ReplyAssembler
-from core.model.provider import ProviderModel
-from core.model.provider_errors import ProviderError
-from core.model.request_texts import (
-    IMAGE_MARK,
-    ConversationTexts,
-    ToolTexts,
-    replayable,
-    to_json,
     with_image_data,
 )
+from core.model.openai_reply import PROVIDER, ReplyAssembler
+from core.model.provider import ProviderModel
+from core.model.provider_data import as_array, as_text
+from core.model.provider_http import ProviderError
 from core.transcript import Origin, Said, ToolCalled
 from core.users import Thinking
 

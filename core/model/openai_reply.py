@@ -12,8 +12,8 @@ from typing import Any
 
 from core.errors import ModelRejected, ModelUnavailable
 from core.model.base import CallRequest, ModelReply, StopReason
-from core.model.lenient_json import as_array, as_count, as_object, as_text, is_object, parse, storable
 from core.model.provider import Assembler
+from core.model.provider_data import as_array, as_count, as_object, as_text, is_object, parse, storable
 from core.transcript import Origin
 from core.usage import Usage
 

@@ -21,7 +21,7 @@ from core.errors import (
     ModelReplyInvalid,
     ModelUnavailable,
 )
-from core.lazy_dataclass import replace
+from core.lazy import replace
 from core.model.base import (
     THINKING_TOKENS,
     ImagePart,
@@ -32,9 +32,8 @@ from core.model.base import (
     ThinkingStyle,
     closing,
 )
-from core.model.lenient_json import JoinedText, parse
-from core.model.provider_errors import ProviderError, model_error, read_error, read_error_body, retry_after_s
-from core.model.sse import SseParser
+from core.model.provider_data import JoinedText, SseParser, parse
+from core.model.provider_http import ProviderError, model_error, read_error, read_error_body, retry_after_s
 from core.off_loop import off_loop
 from core.users import Thinking
 

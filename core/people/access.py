@@ -5,7 +5,7 @@ from dataclasses import field
 from enum import StrEnum
 
 from core.ids import Ids
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import ChoiceAnswer, InboundMessage
 from core.store.accept import Admitted, TurnedAway
 from core.users import Account, Identity, Principal, Role, Via

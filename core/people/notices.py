@@ -12,7 +12,7 @@ from core.consent.rules import DIRECT, HERE
 from core.errors import NobodyToTell
 from core.gates import Gate
 from core.ids import Ids
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import Address, Block, Message
 from core.off_loop import off_loop
 from core.people.access import Access

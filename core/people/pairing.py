@@ -1,28 +1,221 @@
-"""Pairing decisions by the owner: in a chat, on the command line, in the console."""
+"""Pairing: rules for strangers, decisions by the owner in a chat, on the command line and in the console, and
+the texts about both.
 
+A stranger who writes in private gets one explanation: with a code for the owner if the channel
+pairs, at most three codes at a time and one each. In groups they get no answer. A stranger who
+brings a known person's linking code joins that person. Events beyond the limits are counted
+instead of stored. Strangers are judged purely, in the transaction that records the event.
+"""
+
+import hmac
 from collections.abc import Sequence
 from enum import StrEnum
 
+from core.consent import card_texts
 from core.ids import Ids, is_code, normalise_code
-from core.lazy_dataclass import dataclass
-from core.messages import plain
-from core.people import pairing_texts
-from core.people.access import Access
-from core.people.strangers import may_guess, same_code
+from core.lazy import dataclass
+from core.messages import ChoiceAnswer, InboundMessage, plain
+from core.people.access import Access, ChannelAccess, DirectMode
 from core.ports import OutboxListener
-from core.store.pairing import (
+from core.store.accept import AccountLinked, PairingOffered, StrangerOutcome, TurnedAway
+from core.store.accounts import (
+    CODE_LIFE_US,
     ClaimRefused,
     ClaimView,
     Decision,
+    LinkOffer,
     PairingApproved,
     PairingDenied,
     PairingRequest,
     RequestState,
     Settled,
+    StrangerView,
+    WrongCodes,
 )
 from core.store.port import People
 from core.store.units import committed
 from core.users import Principal, Role, Via
+
+NOT_PAIRED_SAID = "This assistant is private. Ask its owner for access."
+TRY_LATER = "This assistant is private, and too many access requests are open. Please try again later."
+ACCESS_GRANTED = "You now have access. Send me a message and I will answer. Type /help for the commands."
+REQUEST_DENIED = "The owner of this assistant denied your request."
+ONLY_OWNER_PAIRS = "Only the owner of this assistant can pair people."
+UNKNOWN_CODE_SAID = "Unknown code. A code works once and expires after 15 minutes."
+CODE_USED_SAID = "This code has already been used. Ask for a new one."
+CODE_EXPIRED_SAID = "This code has expired. Ask for a new one."
+TOO_MANY_CODES_SAID = "Too many wrong codes. Please try again in 15 minutes."
+NO_SUCH_REQUEST = "No pairing request has that ID."
+OWNER_EXISTS = "There is already an owner. Pair this account as a member, or as yourself."
+KNOWN_ALREADY = (
+    "This account already belongs to a user, and a code can't change that. "
+    "Send the code from the account you want to add."
+)
+GUESTS_CANNOT_LINK = "Guests can't link accounts. Ask the owner to pair you first."
+CODES_IN_PRIVATE = "Codes work in private conversations only. Send me /link in a direct message."
+
+ONLY_OWNER_INVITES = "Only the owner of this assistant can invite people."
+INVITE_IN_PRIVATE = "Invitations are made in private conversations only. Send me /invite in a direct message."
+INVITE_USAGE = "Type /invite and the name of the new member."
+INVITE_NEEDS_ADDRESS = (
+    "Only the hub's machine can open the console. Set public_url in [http] first, or run there: "
+    "hubbub users invite NAME"
+)
+
+
+def invitation(name: str, url: str) -> str:
+    """Return the message to the owner with a new member's link."""
+    return f"This link lets {name} into the console. It works once and expires in 3 days.\n{url}"
+
+
+def ask_owner(channel: str, code: str) -> str:
+    """Return the reply to a stranger: their code, and instructions for the owner."""
+    return (
+        "This assistant is private. Its owner can give you access with this code:\n"
+        f"{code}\n"
+        f"The owner sends me: /approve {channel} {code}\n"
+        f"or runs: hubbub pair approve {code}\n"
+        "The code expires in 15 minutes."
+    )
+
+
+def approved(name: str, role: str) -> str:
+    """Return the confirmation to the owner who paired somebody, or an account of their own."""
+    if role == "owner":
+        return f"{name} is now one of your accounts."
+    return f"{name} now has access as a member."
+
+
+def link_code(code: str) -> str:
+    """Return the message with a person's code for another account of theirs."""
+    return (
+        f"Send me this from your other account: /link {code}\n"
+        "The code works once and expires in 15 minutes. Anyone who sends it can act as you. Don't share it."
+    )
+
+
+def linked(name: str) -> str:
+    """Return the notice to an account that was linked to a person."""
+    return f"This account is now linked: you are {name} here."
+
+
+def link_used(name: str, channel: str) -> str:
+    """Return the notice to the account that made the code."""
+    return f"Your code was used: {name} on {channel} is now one of your accounts."
+
+
+def unknown_channel(name: str) -> str:
+    """Return the answer to an owner who names a channel that does not exist."""
+    return f"There is no channel named {name}."
+
+
+NOT_PAIRED = "refused: not paired"
+NOT_LISTED = "refused: no access"
+UNKNOWN_CODE = "refused: unknown code"
+TOO_MANY_CODES = "refused: too many wrong codes"
+CODE_USED = "refused: code already used"
+CODE_EXPIRED = "refused: code expired"
+CROWDED = "refused: too many access requests"
+TOO_MANY_MESSAGES = "refused: too many messages"
+JOINED = "linked"
+
+OPEN_CODES = 3
+"""Maximum number of valid pairing codes on one channel."""
+KEPT_PER_MINUTE = 10
+"""Maximum number of one stranger's events recorded in a minute; more are noise."""
+TOLD_LIMIT = 30
+"""Maximum number of strangers of one channel who get an explanation within a code's lifetime; more
+are noise."""
+REJECTED_FOR_US = 24 * 4 * CODE_LIFE_US
+"""The time after a rejection in which a stranger gets no new code: a day."""
+GUESSES_EACH = 5
+GUESSES_IN_ALL = 60
+"""Maximum number of wrong codes within a code's lifetime: of one guesser, and of everyone.
+
+A code is one of 2^40, so a thousand strangers who guess together find one of a hundred valid
+codes once in some million years."""
+
+
+def may_guess(wrong: WrongCodes) -> bool:
+    """Return True if another code may be tried, right or wrong."""
+    return wrong.by_guesser < GUESSES_EACH and wrong.by_all < GUESSES_IN_ALL
+
+
+def same_code(code: str, other: str) -> bool:
+    """Compare two codes in a time that does not reveal where they differ."""
+    return hmac.compare_digest(code.encode(), other.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class StrangerRules:
+    """A judge of one stranger's event. `code`: the code they bring, normalized."""
+
+    access: Access
+    ids: Ids
+    event: InboundMessage | ChoiceAnswer
+    code: str | None = None
+
+    def meet(self, view: StrangerView) -> StrangerOutcome:
+        """Decide to refuse the stranger, give them a code, or link them to a known person."""
+        event = self.event
+        rules = self.access.channels.get(event.channel, ChannelAccess())
+        refusal = NOT_PAIRED if rules.direct is DirectMode.PAIRING else NOT_LISTED
+        if view.recent >= KEPT_PER_MINUTE:
+            return TurnedAway(TOO_MANY_MESSAGES, word=card_texts.NOT_ALLOWED_HERE, noise=True)
+        if isinstance(event, ChoiceAnswer) or not event.direct:
+            return TurnedAway(refusal, word=card_texts.NOT_ALLOWED_HERE)
+        if self.code is not None:
+            return self._redeem(self.code, view)
+        if refusal not in view.told_at and view.told_here >= TOLD_LIMIT:
+            return TurnedAway(CROWDED, noise=True)
+        if rules.direct is not DirectMode.PAIRING:
+            return TurnedAway(refusal, plain(NOT_PAIRED_SAID))
+        return self._offer_pairing(event, view)
+
+    def _offer_pairing(self, event: InboundMessage, view: StrangerView) -> StrangerOutcome:
+        if view.own is not None and _was_answered(view.own, view.now):
+            return TurnedAway(NOT_PAIRED)
+        if len(view.open_here) >= OPEN_CODES:
+            told_at = view.told_at.get(CROWDED)
+            told = told_at is not None and 0 <= view.now - told_at < CODE_LIFE_US
+            return TurnedAway(CROWDED, plain(TRY_LATER), noise=told, again_after_us=CODE_LIFE_US)
+        request = PairingRequest(
+            id=self.ids.row_id(),
+            code=self.ids.code(),
+            channel=event.channel,
+            sender=event.sender,
+            address=event.address,
+            created_at=view.now,
+            expires_at=view.now + CODE_LIFE_US,
+        )
+        return PairingOffered(NOT_PAIRED, request, plain(ask_owner(event.channel, request.code)))
+
+    def _redeem(self, code: str, view: StrangerView) -> StrangerOutcome:
+        if not may_guess(view.wrong):
+            return TurnedAway(TOO_MANY_CODES, plain(TOO_MANY_CODES_SAID), again_after_us=CODE_LIFE_US)
+        found: LinkOffer | None = None
+        for offer in view.offers:  # all of them, so that the time taken reveals nothing
+            if same_code(offer.code, code):
+                found = offer
+        if found is None:
+            return TurnedAway(UNKNOWN_CODE, plain(UNKNOWN_CODE_SAID), again_after_us=0, wrong_code=True)
+        if found.used:
+            return TurnedAway(CODE_USED, plain(CODE_USED_SAID), again_after_us=0)
+        if view.now >= found.expires_at or not self.access.vouches(found.root, found.user):
+            return TurnedAway(CODE_EXPIRED, plain(CODE_EXPIRED_SAID), again_after_us=0)
+        sender = self.event.sender
+        answer, notice = (
+            linked(found.user.name),
+            link_used(sender.name, self.event.channel),
+        )
+        return AccountLinked(JOINED, found, plain(answer), plain(notice))
+
+
+def _was_answered(request: PairingRequest, now: int) -> bool:
+    """Return True if the stranger needs no further answer for now."""
+    if request.state is RequestState.REJECTED and request.closed_at is not None:
+        return 0 <= now - request.closed_at < REJECTED_FOR_US
+    return request.is_open(now)
 
 
 class PairAs(StrEnum):
@@ -63,20 +256,20 @@ class ClaimRules:
     def judge(self, claim: Claim, view: ClaimView) -> Decision:
         """Return the user the account is paired with, or why it is refused."""
         if claim.by.role is not Role.OWNER:
-            return ClaimRefused("only the owner can pair people", pairing_texts.ONLY_OWNER_PAIRS)
+            return ClaimRefused("only the owner can pair people", ONLY_OWNER_PAIRS)
         found = _find(claim, view)
         if isinstance(found, ClaimRefused):
             return found
         if found.state in {RequestState.APPROVED, RequestState.REJECTED}:
-            return ClaimRefused("code already used", pairing_texts.CODE_USED)
+            return ClaimRefused("code already used", CODE_USED_SAID)
         if not found.is_open(view.now):
-            return ClaimRefused("code expired", pairing_texts.CODE_EXPIRED)
+            return ClaimRefused("code expired", CODE_EXPIRED_SAID)
         if claim.pair_as is None:
-            return PairingDenied(found, claim.by.user_id, plain(pairing_texts.REQUEST_DENIED))
+            return PairingDenied(found, claim.by.user_id, plain(REQUEST_DENIED))
         if claim.pair_as is PairAs.OWNER and not (claim.at_home and self._without_owner(view)):
-            return ClaimRefused("there is already an owner", pairing_texts.OWNER_EXISTS)
+            return ClaimRefused("there is already an owner", OWNER_EXISTS)
         principal = self._member(found, view) if claim.pair_as is PairAs.MEMBER else claim.by
-        return PairingApproved(found, principal, claim.by.user_id, plain(pairing_texts.ACCESS_GRANTED))
+        return PairingApproved(found, principal, claim.by.user_id, plain(ACCESS_GRANTED))
 
     def _without_owner(self, view: ClaimView) -> bool:
         return not self.access.owner_identities and not view.owner_paired
@@ -93,13 +286,13 @@ def _find(claim: Claim, view: ClaimView) -> PairingRequest | ClaimRefused:
     code = normalise_code(claim.wanted)
     if not is_code(code):
         request = next((one for one in view.requests if one.id == claim.wanted), None)
-        return request or ClaimRefused("no such request", pairing_texts.NO_SUCH_REQUEST)
+        return request or ClaimRefused("no such request", NO_SUCH_REQUEST)
     if not may_guess(view.wrong):
-        return ClaimRefused("too many wrong codes", pairing_texts.TOO_MANY_CODES)
+        return ClaimRefused("too many wrong codes", TOO_MANY_CODES_SAID)
     # All are compared; a valid code takes precedence over an old one with the same letters.
     same = [one for one in view.requests if same_code(one.code, code)]
     same.sort(key=lambda one: one.is_open(view.now), reverse=True)
-    return same[0] if same else ClaimRefused("unknown code", pairing_texts.UNKNOWN_CODE, wrong_code=True)
+    return same[0] if same else ClaimRefused("unknown code", UNKNOWN_CODE_SAID, wrong_code=True)
 
 
 class PairingService:

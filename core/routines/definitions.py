@@ -1,20 +1,32 @@
-"""Conversion of routines between what people write and what the store keeps."""
+"""Conversion of routines between what people write and what the store keeps, and their one validation.
+
+Problems are values: each names its field and says what would be right, and all are reported at once.
+"""
 
 import hashlib
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping, Sized
 from dataclasses import replace
+from datetime import UTC
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, assert_never, cast
 
 from core.clock import SECOND_US
 from core.job import WORKER
+from core.lazy import LazyModule
 from core.routine import (
+    MAX_LISTED,
+    Action,
     Cron,
     Definition,
     Event,
+    Filters,
     FullJob,
+    Guardrails,
+    Lightweight,
     Manual,
+    Notify,
     Progress,
     Reminder,
     RunStatus,
@@ -24,10 +36,21 @@ from core.routine import (
 )
 from core.routine_json import Problem, definition_to_json, read_definition
 from core.store.routine_rows import RoutineRow, RoutineText
+from core.timezones import zone
 from core.users import Principal, Role
 
 if TYPE_CHECKING:
-    from core.jobs.dispatch import JobDispatcher
+    from core.jobs.service import JobDispatcher
+
+
+if TYPE_CHECKING:
+    from core.routines import schedule
+    from core.routines.matching import nodes
+    from core.routines.matching import pattern as pattern_module
+else:
+    nodes = LazyModule("core.routines.matching.nodes")
+    pattern_module = LazyModule("core.routines.matching.pattern")
+    schedule = LazyModule("core.routines.schedule")
 
 
 def kind_of(trigger: Trigger) -> str:
@@ -178,3 +201,224 @@ def fingerprint(definition: Definition) -> str:
     page = definition_to_json(definition)
     behaviour = {part: page.get(part) for part in ("trigger", "action", "guardrails")}
     return hashlib.sha256(json.dumps(behaviour, sort_keys=True).encode()).hexdigest()
+
+
+DAY_S = 86_400
+MAX_NAME = 100
+MAX_DESCRIPTION = 2_000
+MAX_PROMPT = 32_000
+MAX_REMINDER = 2_000
+MAX_DESCRIBED_TASK = 16_000
+"""Limit of a job's description, which leaves room in its task for the routine's name."""
+MAX_WORD = 200
+"""Limit of a source, an event type, a filter's name or value, a field's name."""
+MAX_GRANT = 16_000
+"""Limit of a grant's pattern: the exact text of a command line."""
+
+_NOT_ON_ONE_LINE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+"""Line ends, control characters, and characters that change the writing direction."""
+
+Problems = tuple[Problem, ...]
+
+
+def validate(page: Mapping[str, object], timezone: str = "UTC") -> Definition | Problems:
+    """Return the definition that a page of JSON describes (see `core.routine_json`), or all its
+    problems. `timezone`: default for schedules."""
+    definition = read_definition(page, timezone)
+    if isinstance(definition, tuple):
+        return definition
+    return tuple(problems(definition)) or definition
+
+
+def change(
+    definition: Definition, page: Mapping[str, object], timezone: str = "UTC"
+) -> Definition | Problems:
+    """Return the definition with the fields of the page changed; null sets a field back to its default.
+
+    Within trigger and action only fields of their present type can change, unless the page names a `type`:
+    then that part is replaced as a whole, so that no trigger turns into another one by a stray field.
+    """
+    whole = definition_to_json(definition, whole=True)
+    for name, value in page.items():
+        held = whole.get(name)
+        if isinstance(held, dict) and isinstance(value, dict) and "type" not in value:
+            whole[name] = cast("dict[str, Any]", held) | value
+        else:
+            whole[name] = value
+    return validate(whole, timezone)
+
+
+def problems(definition: Definition) -> Iterator[Problem]:
+    """Yield all problems with a definition's values."""
+    yield from _text("name", definition.name, MAX_NAME)
+    if _NOT_ON_ONE_LINE.search(definition.name):
+        yield Problem("name", "must be one line of visible characters")
+    if len(definition.description) > MAX_DESCRIPTION:
+        yield Problem("description", f"must have at most {MAX_DESCRIPTION} characters")
+    yield from _trigger(definition.trigger)
+    yield from _action(definition.action)
+    yield from _guardrails(definition.guardrails)
+    yield from _notify(definition.notify)
+
+
+# --- triggers -------------------------------------------------------------------------------------------
+
+
+def _trigger(trigger: Trigger) -> Iterator[Problem]:
+    match trigger:
+        case Cron():
+            yield from _cron(trigger)
+        case Event():
+            yield from _pattern(trigger)
+            yield from _words(
+                "trigger", channel=trigger.channel, sender=trigger.sender, thread_id=trigger.thread_id
+            )
+        case SystemEvent():
+            yield from _text("trigger.source", trigger.source, MAX_WORD)
+            yield from _text("trigger.event_type", trigger.event_type, MAX_WORD)
+            yield from _filters(trigger.filters)
+        case Webhook():
+            if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,99}", trigger.path):
+                told = "must be 1 to 100 of a-z, 0-9, dot, dash and underscore; first a letter or digit"
+                yield Problem("trigger.path", told)
+            if not trigger.secret_name:
+                yield Problem("trigger.secret_name", "must name the secret in the vault that signs requests")
+            yield from _filters(trigger.filters)
+            yield from _listed("trigger.fields", trigger.fields, MAX_WORD)
+        case Manual():
+            pass
+        case _:
+            assert_never(trigger)
+
+
+def _pattern(trigger: Event) -> Iterator[Problem]:
+    if not trigger.pattern:
+        yield Problem("trigger.pattern", "must not be empty")
+        return
+    # RE2 is loaded to save a pattern, and where routines have patterns.
+
+    try:
+        pattern_module.Pattern(trigger.pattern, ignore_case=trigger.ignore_case)
+    except nodes.PatternRefused as refused:
+        yield Problem("trigger.pattern", str(refused))
+
+
+def _cron(trigger: Cron) -> Iterator[Problem]:
+    faults = tuple(_text("trigger.schedule", trigger.schedule, MAX_WORD))
+    yield from faults or _schedule(trigger)
+    if zone(trigger.timezone) is None:
+        yield Problem("trigger.timezone", "must be the name of a time zone, such as Europe/Berlin")
+    yield from _between("trigger.catch_up_limit", trigger.catch_up_limit, 1, 100)
+    yield from _between("trigger.jitter_s", trigger.jitter_s, 0, 3600)
+
+
+def _schedule(trigger: Cron) -> Iterator[Problem]:
+    # Loaded to save a schedule, and where routines have schedules.
+
+    try:
+        schedule.Schedule(trigger.schedule, zone(trigger.timezone) or UTC)
+    except schedule.ScheduleRefused as refused:
+        yield Problem("trigger.schedule", str(refused))
+
+
+def _filters(filters: Filters) -> Iterator[Problem]:
+    yield from _few("trigger.filters", filters)
+    for name, value in filters:
+        if not name or len(name) > MAX_WORD or len(value) > MAX_WORD:
+            yield Problem(f"trigger.filters.{name[:MAX_WORD]}", f"must have at most {MAX_WORD} characters")
+
+
+# --- actions, limits, notices ---------------------------------------------------------------------------
+
+
+def _action(action: Action) -> Iterator[Problem]:
+    match action:
+        case Lightweight():
+            yield from _text("action.prompt", action.prompt, MAX_PROMPT)
+            yield from _listed("action.context_paths", action.context_paths, 500)
+            yield from _between("action.max_tokens", action.max_tokens, 1, 200_000)
+            yield from _between("action.max_tool_rounds", action.max_tool_rounds, 1, 20)
+            yield from _listed("action.allowed_tools", action.allowed_tools, MAX_WORD)
+            if action.allowed_tools and not action.use_tools:
+                yield Problem("action.use_tools", "must be true for a routine with allowed tools")
+            if action.grants and not action.use_tools:
+                yield Problem("action.use_tools", "must be true for a routine with grants")
+            yield from _grants(action.grants)
+        case Reminder():
+            yield from _text("action.text", action.text, MAX_REMINDER)
+        case FullJob():
+            yield from _text("action.title", action.title, MAX_WORD)
+            yield from _text("action.description", action.description, MAX_DESCRIBED_TASK)
+            yield from _between("action.max_iterations", action.max_iterations, 1, 200)
+            for name in ("sandbox", "mode", "image"):
+                if (given := getattr(action, name)) is not None:
+                    yield from _text(f"action.{name}", given, MAX_WORD)
+            yield from _listed("action.allowed_tools", action.allowed_tools, MAX_WORD)
+            yield from _grants(action.grants)
+        case _:
+            assert_never(action)
+
+
+def _grants(grants: tuple[str, ...]) -> Iterator[Problem]:
+    yield from _few("action.grants", grants)
+    for grant in grants:
+        _, _, pattern = grant.partition(" ")
+        if len(pattern) > MAX_GRANT:
+            yield Problem("action.grants", f"must have at most {MAX_GRANT} characters each after the tool")
+        if not pattern:
+            told = 'must each be a tool and a pattern for its calls, such as "shell git *"'
+            yield Problem("action.grants", told)
+
+
+def _guardrails(guardrails: Guardrails) -> Iterator[Problem]:
+    yield from _between("guardrails.cooldown_s", guardrails.cooldown_s, 0, 30 * DAY_S)
+    yield from _between("guardrails.max_concurrent", guardrails.max_concurrent, 1, 10)
+    for name, (given, most) in {
+        "dedup_window_s": (guardrails.dedup_window_s, 30 * DAY_S),
+        "daily_runs": (guardrails.daily_runs, 10_000),
+        "daily_tokens": (guardrails.daily_tokens, 10**9),
+        "daily_budget_micro_usd": (guardrails.daily_budget_micro_usd, 10**12),
+    }.items():
+        if given is not None:
+            yield from _between(f"guardrails.{name}", given, 1, most)
+    yield from _between("guardrails.timeout_s", guardrails.timeout_s, 10, 3600)
+    yield from _between("guardrails.pause_after_failures", guardrails.pause_after_failures, 0, 100)
+
+
+def _notify(notify: Notify) -> Iterator[Problem]:
+    yield from _words("notify", channel=notify.channel, address=notify.address, thread_id=notify.thread_id)
+    if notify.channel is None and notify.address is not None:
+        yield Problem("notify.channel", "is required with an address")
+    if notify.own_thread and notify.thread_id is not None:
+        yield Problem("notify.own_thread", "must be false with a thread_id")
+
+
+# --- shared checks ------------------------------------------------------------------------------------
+
+
+def _text(field: str, value: str, most: int | None) -> Iterator[Problem]:
+    if not value.strip():
+        yield Problem(field, "must not be empty")
+    elif most is not None and len(value) > most:
+        yield Problem(field, f"must have at most {most} characters")
+
+
+def _words(part: str, **values: str | None) -> Iterator[Problem]:
+    for name, value in values.items():
+        yield from _text(f"{part}.{name}", value or "-", MAX_WORD)
+
+
+def _few(field: str, values: Sized) -> Iterator[Problem]:
+    if len(values) > MAX_LISTED:
+        yield Problem(field, f"must be at most {MAX_LISTED}")
+
+
+def _listed(field: str, values: tuple[str, ...], most: int) -> Iterator[Problem]:
+    yield from _few(field, values)
+    if any(len(value) > most for value in values):
+        yield Problem(field, f"must have at most {most} characters each")
+
+
+def _between(field: str, value: int, least: int, most: int) -> Iterator[Problem]:
+    if not least <= value <= most:
+        yield Problem(field, f"must be from {least} to {most}")

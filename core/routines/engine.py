@@ -18,7 +18,7 @@ from core.clock import SECOND_US, Clock, Timers
 from core.errors import BudgetUsedUp, HubError, ModelError, StoreError
 from core.events import RunKind, RunResult
 from core.ids import Ids
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import InboundMessage
 from core.routine import (
     Cron,
@@ -34,17 +34,14 @@ from core.routine import (
 from core.routine_json import input_to_json
 from core.routines import notices
 from core.routines.definitions import definition_of, fingerprint, read_text
-from core.routines.events import HubEvents
-from core.routines.full_jobs import FullJobs, performed_by
-from core.routines.heartbeat import HEARTBEAT_ID, Asleep, Heartbeat
+from core.routines.events import HEARTBEAT_ID, Asleep, Heartbeat, HubEvents
 from core.routines.notices import RoutineNotifier, is_told
 from core.routines.registry import PatternRegistry, WebhookEntry, WebhookRegistry
 from core.routines.run import LightweightRuns, Performed
 from core.routines.schedule import jitter_us, slots_due
-from core.routines.tool_runs import thread_of
-from core.runs.lazy_engine import RunSignals
+from core.routines.tool_runs import FullJobs, performed_by, thread_of
 from core.runs.metering import OwnBudgetUsedUp
-from core.runs.registry import Run, RunRegistry
+from core.runs.registry import Run, RunRegistry, RunSignals
 from core.runs.unattended import remarks_of
 from core.store.port import Store
 from core.store.routine_rows import BudgetDay, NewRun, NextDue, RoutineRow, RunEnd, StartedRun

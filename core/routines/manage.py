@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from core.clock import Clock
 from core.ids import Ids
-from core.routine import Action, Cron, Definition, FullJob, ManualInput, Webhook, claim_key
+from core.routine import Action, Cron, Definition, FullJob, ManualInput, Webhook, claim_key, is_once
 from core.routine_json import Problem, RoutineNotFound, RoutineRefused, input_to_json, read_definition
-from core.routines.definitions import definition_of, not_permitted, text_of
-from core.routines.events import HUB, SystemEvents
-from core.routines.heartbeat import HEARTBEAT_ID
-from core.routines.once import is_once
+from core.routines.definitions import change, definition_of, not_permitted, text_of, validate
+from core.routines.events import HEARTBEAT_ID, HUB, SystemEvents
 from core.routines.schedule import next_slot, with_time_in_full
 from core.routines.service import ChangeListener
-from core.routines.validation import change, validate
 from core.safety.leaks import LeakDetector
 from core.store.port import Store
 from core.store.routine_rows import NewRun, RoutineRow, RoutineRunRow, RoutineText
@@ -25,7 +22,7 @@ from core.timezones import in_force
 from core.users import Principal, Role
 
 if TYPE_CHECKING:
-    from core.jobs.dispatch import JobDispatcher
+    from core.jobs.service import JobDispatcher
 
 NEVER = "never occurs; choose a time that does"
 MAX_ROUTINES = 10_000

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import InboundMessage
 from core.routine import Event, Match, MessageInput, OnMatch, Webhook, kept
 from core.routines.definitions import definition_of

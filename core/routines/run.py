@@ -10,10 +10,10 @@ from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US, Clock
 from core.errors import ModelReplyInvalid, ToolDenied, ToolFailed
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
+from core.messages import folded, quoted
 from core.model.base import ModelReply
 from core.model.visible_text import SILENT_REPLY
-from core.names import folded, quoted
 from core.routine import (
     Lightweight,
     ManualInput,
@@ -29,9 +29,8 @@ from core.routine_json import input_from_json
 from core.routines.definitions import definition_of, not_permitted
 from core.runs.context import documents_parts, skills_parts
 from core.runs.registry import Run
-from core.runs.skills import Skill, chosen
 from core.runs.unseen_models import UnseenModels, UnseenRun
-from core.runs.workspace_texts import Document, WorkspaceTexts
+from core.runs.workspace_texts import Document, Skill, WorkspaceTexts, chosen
 from core.safety.fencing import FENCE_RULE, fence_tool_output
 from core.store.routine_rows import RunSteps, StartedRun
 from core.timezones import TimeZones

@@ -8,7 +8,7 @@ miss slots where clocks change by half an hour or at midnight:
   that exists twice the first time.
 - A rhythm (`*` or a step in minute or hour) happens at every real instant whose reading fits: not at readings
   that never show, and twice at those that show twice.
-- `at` a date and time happens once (`core.routines.once`).
+- `at` a date and time happens once (`core.routine`).
 - `every N m` and `h` count real time from the anchor; `every N d` keeps the anchor's time of day.
 
 Instants are microseconds UTC. Slots are at least a minute apart.
@@ -25,9 +25,8 @@ from typing import Any, cast
 from cronsim import CronSim, CronSimError
 
 from core.clock import SECOND_US
-from core.lazy_dataclass import dataclass
-from core.routine import Cron, Downtime
-from core.routines.once import FORMS, Once, in_full, is_once, read_once
+from core.lazy import dataclass
+from core.routine import FORMS, Cron, Downtime, Once, in_full, is_once, read_once
 from core.timezones import zone
 
 # The text of a schedule, read once: the computation of slots and the description share the

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from core.messages import InboundMessage
-from core.runs.lazy_engine import LazyEngine, RunEngine, RunSignals
+from core.runs.registry import LazyEngine, RunEngine, RunSignals
 
 if TYPE_CHECKING:
     from core.routine import Match

@@ -17,7 +17,7 @@ from typing import Any, assert_never, cast
 from core.clock import SECOND_US, Clock
 from core.errors import VaultError
 from core.ids import Ids
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.off_loop import json_off_loop, off_loop
 from core.routine import Signature, Webhook, WebhookInput, claim_key, kept
 from core.routine_json import input_to_json

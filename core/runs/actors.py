@@ -1,13 +1,28 @@
-"""One actor per active thread: its turns run one at a time, threads run concurrently."""
+"""One actor per active thread: its turns run one at a time, threads run concurrently.
+
+A turn with an album starts once the album is due: its parts arrive one by one. Messages that have waited
+behind a turn for a while are acknowledged. That is a courtesy: nothing depends on it, it delays nothing, and
+it is lost when the hub stops.
+"""
 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from core.clock import SECOND_US, Clock
+from core.errors import StoreError
+from core.ids import Ids
+from core.lazy import dataclass
+from core.messages import InboundMessage, MessageRef
 from core.off_loop import LeftRunning
+from core.ports import Acknowledger
+from core.store.accept import WAITING
+from core.store.feed import Explanations
+from core.store.port import UnfinishedRuns
 from core.store.rows import TurnStart
+from core.store.units import patiently
 
 logger = logging.getLogger(__name__)
 
@@ -155,3 +170,129 @@ def _forget_cancellation() -> None:
     task = asyncio.current_task()
     while task is not None and task.uncancel():
         pass
+
+
+class AlbumCollector:
+    """A starter for threads whose input waited for the rest of an album.
+
+    Waiting inputs are stored, so a hub that stops in between finds them at its next start.
+    `joins`: called with a thread where a turn runs that the input may join.
+    """
+
+    def __init__(
+        self,
+        recovery: UnfinishedRuns,
+        actors: ThreadActors,
+        clock: Clock,
+        ids: Ids,
+        joins: Callable[[str], None],
+    ) -> None:
+        self._recovery = recovery
+        self._actors = actors
+        self._clock = clock
+        self._ids = ids
+        self._joins = joins
+        self._due: dict[str, int] = {}
+        self._waiting: set[str] = set()
+        self._group: asyncio.TaskGroup | None = None
+
+    def expect(self, thread_id: str, due_us: int) -> None:
+        """Check the thread at `due_us` (microseconds UTC), or later if more parts arrive. Never blocks."""
+        self._due[thread_id] = max(due_us, self._due.get(thread_id, 0))
+        self._watch(thread_id)
+
+    async def run(self) -> None:
+        """Start due threads until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            try:
+                for thread_id in list(self._due):
+                    self._watch(thread_id)
+                await asyncio.Event().wait()
+            finally:
+                self._group = None
+
+    def _watch(self, thread_id: str) -> None:
+        if self._group is not None and thread_id not in self._waiting:
+            self._waiting.add(thread_id)
+            self._group.create_task(self._start_when_due(thread_id), name=f"album of {thread_id}")
+
+    async def _start_when_due(self, thread_id: str) -> None:
+        try:
+            while (wait_us := self._due[thread_id] - self._clock.now()) > 0:
+                await self._clock.sleep(wait_us / SECOND_US)
+            del self._due[thread_id]
+        finally:
+            # No await until the thread may be expected again, so later parts get a new task.
+            self._waiting.discard(thread_id)
+        turn_id = self._ids.row_id()
+        try:
+            started = await patiently(lambda: self._recovery.start_waiting(thread_id, turn_id), self._clock)
+        except Exception:  # a defect met by one thread: the others continue
+            logger.exception("turn.start_crashed thread=%s", thread_id)
+            return
+        if started is not None:
+            self._actors.start(started)
+        else:
+            self._joins(thread_id)
+
+
+ACKNOWLEDGE_AFTER_S = 1.0
+"""The wait before an acknowledgement. Messages processed sooner need none."""
+MAX_EXPECTED = 256
+"""The number of messages watched at a time. Others get no acknowledgement."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Queued:
+    key: str
+    channel: str
+    ref: MessageRef
+    album: str | None
+    due_us: int
+
+
+class Acknowledgements:
+    """A watcher that checks queued messages after one second and acknowledges those still waiting."""
+
+    def __init__(self, explanations: Explanations, acknowledger: Acknowledger, clock: Clock) -> None:
+        self._explanations = explanations
+        self._acknowledger = acknowledger
+        self._clock = clock
+        self._queued: deque[_Queued] = deque()
+        self._some = asyncio.Event()
+
+    def expect(self, message: InboundMessage) -> None:
+        """Watch a queued message. Never blocks or fails. Of an album, only the first part is watched."""
+        if message.ref is None or len(self._queued) >= MAX_EXPECTED:
+            return
+        if message.album is not None and any(queued.album == message.album for queued in self._queued):
+            return
+        due_us = self._clock.now() + int(ACKNOWLEDGE_AFTER_S * SECOND_US)
+        self._queued.append(_Queued(message.key, message.channel, message.ref, message.album, due_us))
+        self._some.set()
+
+    async def run(self) -> None:
+        """Acknowledge messages until cancelled."""
+        while True:
+            await self._some.wait()
+            if not self._queued:
+                self._some.clear()
+                continue
+            wait_us = self._queued[0].due_us - self._clock.now()
+            if wait_us > 0:
+                await self._clock.sleep(wait_us / SECOND_US)
+            else:
+                await self._look(self._queued.popleft())
+
+    async def _look(self, queued: _Queued) -> None:
+        try:
+            found = await self._explanations.explain(queued.key)
+        except StoreError as error:
+            logger.info("inbox.acknowledge_failed event=%s error=%s", queued.key, error)
+            return
+        except Exception:  # a defect met by one message: the others continue
+            logger.exception("inbox.acknowledge_crashed event=%s", queued.key)
+            return
+        if found is not None and found.outcome == WAITING:
+            self._acknowledger.acknowledge(queued.channel, queued.ref)

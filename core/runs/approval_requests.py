@@ -24,8 +24,8 @@ from core.gates import (
     joint_binding,
 )
 from core.ids import sign_in_name
-from core.lazy_dataclass import dataclass
-from core.names import quoted
+from core.lazy import dataclass
+from core.messages import quoted
 from core.ports import OutboxRow
 from core.runs.loop import Paused
 from core.runs.services import ChatServices, ChatSettings

@@ -17,8 +17,9 @@ from core.errors import (
     ModelUnavailable,
 )
 from core.events import NOTHING_SPENT, CandidateFailed, FailuresSpent, ModelSelected, TextDelta
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.model.base import ModelReply, ModelRequest, StopReason
+from core.runs.context import request_tokens
 from core.runs.metering import RunMeter
 from core.runs.model_list import (
     JITTER,
@@ -30,7 +31,6 @@ from core.runs.model_list import (
     Permit,
 )
 from core.runs.reply_stream import ReplyStream, Tell
-from core.runs.window import request_tokens
 from core.safety.leaks import LeakDetector
 
 logger = logging.getLogger(__name__)

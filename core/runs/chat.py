@@ -10,21 +10,14 @@ from core.approvals import Preset
 from core.errors import BudgetUsedUp
 from core.events import ContextUse, TurnEvent
 from core.gates import ConsentSettings, Option
-from core.lazy_module import LazyModule
-from core.model.base import ModelReply, ModelRequest, ToolSpec
-from core.model.tokens import prompt_tokens
+from core.lazy import LazyModule
+from core.model.base import ModelReply, ModelRequest, ToolSpec, prompt_tokens
 from core.runs.approval_requests import ApprovalRequests
 from core.runs.attempts import RoomSteps, RunModels
-from core.runs.budget import FAILED, STOPPED, Exhausted, LoopBudget, LoopEvents
-from core.runs.context import TurnPrompt
-from core.runs.loop import Answered, LoopOutcome, Paused
-from core.runs.model_list import Candidate
-from core.runs.registry import Run
-from core.runs.services import ChatServices, ChatSettings, TurnImages
-from core.runs.tool_calls import CallRules, ToolCallRunner
-from core.runs.window import (
+from core.runs.context import (
     VERBATIM_TURNS,
     Room,
+    TurnPrompt,
     build_window,
     compaction_focus,
     is_due,
@@ -32,6 +25,11 @@ from core.runs.window import (
     tool_tokens,
     total_tokens,
 )
+from core.runs.loop import FAILED, STOPPED, Answered, Exhausted, LoopBudget, LoopEvents, LoopOutcome, Paused
+from core.runs.model_list import Candidate
+from core.runs.registry import Run
+from core.runs.services import ChatServices, ChatSettings, TurnImages
+from core.runs.tool_calls import CallRules, ToolCallRunner
 from core.store.rows import CallRow, CallState, LoadedTurn
 from core.store.units import patiently
 from core.tools.pipeline import INTERACTIVE

@@ -12,15 +12,11 @@ from enum import StrEnum
 
 from core.clock import SECOND_US
 from core.errors import AllowanceUsedUp, ContextOverflow, ModelError, ToolError
-from core.lazy_dataclass import dataclass
-from core.model.base import ModelReply, ModelRequest, StopReason
-from core.model.tokens import prompt_tokens, text_tokens
-from core.names import folded
+from core.lazy import dataclass
+from core.messages import folded
+from core.model.base import ModelReply, ModelRequest, StopReason, prompt_tokens, text_tokens
 from core.runs.attempts import NO_STEPS, RunModels
-from core.runs.model_list import Candidate
-from core.runs.registry import Run
-from core.runs.services import ChatServices, ChatSettings
-from core.runs.window import (
+from core.runs.context import (
     VERBATIM_TURNS,
     Room,
     Turn,
@@ -30,6 +26,9 @@ from core.runs.window import (
     split,
     total_tokens,
 )
+from core.runs.model_list import Candidate
+from core.runs.registry import Run
+from core.runs.services import ChatServices, ChatSettings
 from core.safety.fencing import FENCE_RULE, fence_tool_output, sanitise
 from core.store.feed import ARCHIVES
 from core.store.rows import TurnStart

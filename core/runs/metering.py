@@ -11,7 +11,7 @@ from typing import Protocol
 from core.clock import Clock
 from core.errors import BudgetUsedUp, ModelError
 from core.ids import Ids
-from core.lazy_dataclass import dataclass, replace
+from core.lazy import dataclass, replace
 from core.model.base import (
     THINKING_TOKENS,
     Model,

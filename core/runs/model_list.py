@@ -11,9 +11,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from core.clock import Clock
 from core.errors import ModelFault
-from core.lazy_dataclass import dataclass
-from core.model.base import Model, ModelAbilities, Price
-from core.model.tokens import TokenRatio
+from core.lazy import dataclass
+from core.model.base import Model, ModelAbilities, Price, TokenRatio
 from core.runs.metering import Metering
 from core.usage import Usage
 from core.users import Thinking

@@ -13,12 +13,11 @@ from core.consent.cards import expired_text, open_card, reminder, settled_card, 
 from core.events import RunKind
 from core.gates import Gate
 from core.ids import Ids
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import plain
 from core.people.notices import ApproverCopies
 from core.ports import OutboxListener, OutboxRow
-from core.runs.actors import ThreadActors
-from core.runs.albums import AlbumCollector
+from core.runs.actors import AlbumCollector, ThreadActors
 from core.store.lease import Leases
 from core.store.port import Store, UnfinishedRuns
 from core.store.rows import (

@@ -1,12 +1,19 @@
-"""The runs that this hub executes now, by id: the thread of each, what its models have done, and which tools
-runs without a person go without."""
+"""The runs that this hub executes now, by id: the thread of each, what its models have done, which tools
+runs without a person go without, and what each waits for.
 
-from collections.abc import Awaitable, Callable, Generator
+A run shows life when it begins or ends a call of a tool or a model, when a model sends a piece of its reply,
+and when an attempt at a model has failed. Its age is of no account. Engines of unattended runs are built by
+the first run.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import field
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from core import texts
+from core.clock import Clock
 from core.events import (
     NO_MODELS,
     CandidateFailed,
@@ -17,12 +24,67 @@ from core.events import (
     RunKind,
     RunResult,
     RunStarted,
+    Step,
+    StepState,
     TurnListener,
     Verbosity,
 )
+from core.lazy import dataclass
 from core.runs.attempts import RunModels
-from core.runs.pulse import Pulse
 from core.store.facets import ToolFailures
+
+if TYPE_CHECKING:
+    from core.store.rows import RunningCall, UnfinishedRun
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """What a run waits for without a sign of life. `tool`: its name; None for the model. `limit_s`: the time
+    limit of the tool's call."""
+
+    tool: str | None
+    seconds: float
+    limit_s: float = 0.0
+
+
+class Pulse:
+    """The pulse of one start of a run, which its subtasks share."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._at_s = clock.monotonic_s()
+        self._waits: dict[str, Step | None] = {}
+        """What it waits for now: tools by call, and the model as None; the newest last."""
+
+    def beat(self) -> None:
+        """Note a sign of life."""
+        self._at_s = self._clock.monotonic_s()
+
+    def step(self, step: Step) -> None:
+        """Note that a call of a tool begins or has ended."""
+        self.beat()
+        self._waits.pop(step.call_id, None)
+        if step.state is StepState.STARTED:
+            self._waits[step.call_id] = step
+
+    @contextmanager
+    def model(self, run_id: str) -> Generator[None]:
+        """Note that the run waits for its model, for the time of the block."""
+        self.beat()
+        self._waits[run_id] = None
+        try:
+            yield
+        finally:
+            self.beat()
+            del self._waits[run_id]
+
+    def silence(self) -> Silence | None:
+        """Return for how long the run has waited in silence for what it began last; None if for nothing."""
+        if not self._waits:
+            return None
+        newest, seconds = next(reversed(self._waits.values())), self._clock.monotonic_s() - self._at_s
+        return Silence(None, seconds) if newest is None else Silence(newest.tool, seconds, newest.limit_s)
+
 
 MAX_FAILURES_KEPT = 20
 LOOK_EVERY_S = 60.0
@@ -206,3 +268,80 @@ class FailingTools:
                 continue
             await self._tell_owner(texts.tool_left_out(failing.tool, failing.failures, failing.error), once)
             self._told.add(once)
+
+
+class RunSignals:
+    """Signals that wake an engine."""
+
+    def __init__(self) -> None:
+        self._something = asyncio.Event()
+
+    def wake(self) -> None:
+        """Signal that there may be something to do. Never blocks."""
+        self._something.set()
+
+    async def something(self) -> None:
+        """Wait until there is something to do."""
+        await self._something.wait()
+        self._something.clear()
+
+
+class RunEngine(Protocol):
+    """An engine that carries runs out."""
+
+    async def resume(self, run: "UnfinishedRun") -> None:
+        """Start an interrupted run again, or end it if it is not to go on."""
+        ...
+
+    async def join(self, run: "UnfinishedRun", timeout_s: float) -> None:
+        """Wait until a resumed run no longer runs, at most `timeout_s`."""
+        ...
+
+    async def set_aside(self, run: "UnfinishedRun") -> None:
+        """End a run that crashed the hub repeatedly."""
+        ...
+
+    def unfinished(self) -> Sequence[str]:
+        """Return the ids of the runs that are running or about to run."""
+        ...
+
+    async def run(self) -> None:
+        """Run until cancelled."""
+        ...
+
+
+E = TypeVar("E", bound=RunEngine)
+
+
+class LazyEngine(Generic[E]):
+    """Implementation of core.runs.recovery.RunsOfKind by an engine that is built when it is needed."""
+
+    def __init__(self, build: Callable[[RunSignals], E]) -> None:
+        self._build = build
+        self._signals = RunSignals()
+        self._engine: E | None = None
+
+    async def asks_about(self, running: "RunningCall") -> bool:
+        """Return False: the outcome is recorded as unknown when the run is resumed or ends."""
+        del running
+        return False
+
+    async def resume(self, run: "UnfinishedRun") -> None:
+        await self._loaded().resume(run)
+        self._signals.wake()
+
+    async def join(self, run: "UnfinishedRun", timeout_s: float) -> None:
+        await self._loaded().join(run, timeout_s)
+
+    async def set_aside(self, run: "UnfinishedRun") -> None:
+        await self._loaded().set_aside(run)
+        self._signals.wake()
+
+    def unfinished(self) -> Sequence[str]:
+        """Return the ids of the runs that are running or about to run."""
+        return () if self._engine is None else self._engine.unfinished()
+
+    def _loaded(self) -> E:
+        if self._engine is None:
+            self._engine = self._build(self._signals)
+        return self._engine

@@ -22,7 +22,7 @@ from core.events import (
     Verbosity,
 )
 from core.ids import Ids
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import Choice, Markdown, Message, plain
 from core.model.base import ModelReply, StopReason
 from core.model.visible_text import is_silent

@@ -12,7 +12,7 @@ from core.errors import AllowanceUsedUp, AttachmentTooLarge, ChannelError
 from core.events import TurnListener
 from core.gates import VoteRule, Wrote
 from core.ids import Ids
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import Attachment, size_in_words
 from core.model.base import ImagePart
 from core.people.notices import ApproverCopies

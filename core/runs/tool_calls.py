@@ -12,14 +12,13 @@ from itertools import takewhile
 from typing import Protocol, assert_never
 
 from core.clock import Clock
-from core.consent.facts import DELEGATE, Autonomous, Mode
+from core.consent.rules import DELEGATE, Autonomous, Mode
 from core.errors import SignInRequired
 from core.events import Output, Step, StepState
 from core.gates import ConsentSettings
-from core.lazy_dataclass import dataclass
-from core.names import quoted
-from core.runs.budget import LoopBudget, LoopEvents
-from core.runs.loop import Paused
+from core.lazy import dataclass
+from core.messages import quoted
+from core.runs.loop import LoopBudget, LoopEvents, Paused
 from core.runs.reply_stream import LiveOutput
 from core.safety.fencing import read_arguments
 from core.store.port import Turns

@@ -11,16 +11,24 @@ from itertools import pairwise
 
 from core.approvals import LoopLimits
 from core.clock import Clock
-from core.consent.facts import Mode, for_subtask, going_without
+from core.consent.rules import Mode, for_subtask, going_without
 from core.errors import HubError, StoreError, ToolDenied, ToolFailed
 from core.events import RunResult
 from core.gates import ConsentSettings
 from core.ids import Ids
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
+from core.messages import quoted
 from core.model.base import ModelReply, ModelRequest
-from core.names import quoted
-from core.runs.budget import Exhausted, Limit, LoopBudget, LoopEvents
-from core.runs.loop import Answered, LoopOutcome, Paused, run_agentic_loop
+from core.runs.loop import (
+    Answered,
+    Exhausted,
+    Limit,
+    LoopBudget,
+    LoopEvents,
+    LoopOutcome,
+    Paused,
+    run_agentic_loop,
+)
 from core.runs.registry import Run
 from core.runs.tool_calls import CallRules, ToolCallRunner
 from core.runs.unseen_models import UnseenRun

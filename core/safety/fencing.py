@@ -14,8 +14,8 @@ from dataclasses import field
 from typing import Any, cast
 
 from core.errors import InvalidArguments
-from core.lazy_dataclass import dataclass
-from core.names import folded
+from core.lazy import dataclass
+from core.messages import folded
 from core.off_loop import json_with_breaks
 from core.safety.leaks import LeakDetector
 

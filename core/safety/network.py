@@ -17,7 +17,7 @@ from functools import partial
 from yarl import URL
 
 from core.errors import ToolDenied, ToolFailed
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 
 # Numeric addresses on the public internet, and others an operator opened.
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 from core.errors import ToolDenied, ToolFailed
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.safety.path_names import MAX_DEPTH, OUTSIDE, Components, below, components, judge_name, split
 from core.tool import Workspace
 

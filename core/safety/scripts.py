@@ -14,7 +14,7 @@ from typing import Any, cast
 import re2  # pyright: ignore[reportMissingTypeStubs]
 
 from core.errors import ToolError
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.safety.path_names import MAX_DEPTH
 from core.safety.paths import PathGuard, file_digest
 from core.safety.places import Places

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from core.errors import ToolError, ToolFailed
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.safety.paths import file_digest
 from core.safety.places import Places
 from core.safety.scripts import Unnamed

@@ -22,7 +22,7 @@ from typing import Any, cast
 
 import core.model
 from core.errors import HubError
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.sandbox.hub_client import (
     ENVIRONMENT,
     CredentialRefused,

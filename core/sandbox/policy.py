@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 
 if TYPE_CHECKING:
     from core.safety.paths import PathGuard  # the worker in a container has this module, and not that one

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import HubError
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.safety.paths import PathGuard
 from core.sandbox.disk import DiskLimit
 from core.sandbox.policy import MB, ContainerUser

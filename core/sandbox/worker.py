@@ -15,8 +15,7 @@ from typing import Any
 
 from core.errors import HubError
 from core.model.base import CallRequest, ModelReply, StopReason, ToolSpec
-from core.runs.budget import Exhausted
-from core.runs.loop import LoopOutcome, run_agentic_loop
+from core.runs.loop import Exhausted, LoopOutcome, run_agentic_loop
 from core.safety.fencing import HeadAndTail, head_and_tail, read_arguments
 from core.sandbox.hub_client import ENVIRONMENT, HubClient, forwarding, run_inside
 from core.sandbox.policy import EGRESS_NAME, PROJECT, SOCKET_DIRECTORY

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from core.events import UNKNOWN_USE, ContextUse
 from core.gates import ConsentSettings, Grant
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import EditForm, InboundEvent, Message, MessageRef, plain
 from core.ports import OutboxRow
-from core.store.checkpoints import Checkpoints, ListMenu, ThreadChoice
+from core.store.accounts import ClaimView, LinkOffer, PairingRequest, StrangerView
+from core.store.conversations import Checkpoints, ListMenu, SearchHit, SearchWanted, ThreadChoice
 from core.store.effects import Effect, Say
-from core.store.pairing import ClaimView, LinkOffer, PairingRequest, StrangerView
 from core.store.rows import GateView, LoopUsed, ThreadRow, TurnStart
-from core.store.search import SearchHit, SearchWanted
 from core.users import NO_PREFERENCES, Identity, Preferences, Principal
 
 if TYPE_CHECKING:

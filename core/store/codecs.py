@@ -12,7 +12,7 @@ from typing import Any, assert_never, cast
 from core.approvals import SETTINGS, UNSAID, ApprovalSettings, Preset
 from core.events import CandidateFailed, ContextUse, FailuresSpent, ModelTrace
 from core.gates import Answer, AskedCall, Chose, Option, Wrote
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import (
     Attachment,
     Block,

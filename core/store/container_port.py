@@ -7,7 +7,7 @@ from core.errors import HubError
 from core.events import ModelTrace
 from core.gates import Gate
 from core.job import WORKER, JobLimits, JobState
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import Message
 from core.ports import OutboxRow
 from core.store.job_port import JobEnd, JobEnded, StartedJob

@@ -1,17 +1,53 @@
-"""The parts of Store for consent, hooks, stored data, notices, gate timers and rows of model calls."""
+"""The parts of Store for consent, hooks, stored data, changes of settings, notices, gate timers and rows of
+model calls.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from core.approvals import ApprovalSettings
 from core.gates import ConsentSettings, Gate, Grant, ToolSetting
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import Address, Message, MessageRef
 from core.ports import OutboxRow
 from core.store.rows import Draft, Execution, GateView, ThreadRow, TurnStart
-from core.store.settings_port import SettingsChanges
 from core.usage import Budget, CallEnd, Expected, Payer, Reservation, UsageBy, UsageSum
 from core.users import Identity
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsChange:
+    """A change of the configuration file that people approve. `id`: its gate's.
+
+    `before`, `after`: SHA-256 of the file's text, which the approval is bound to. `wanted`: what changes, as
+    JSON text without any secret. `approved`: it is to be written now."""
+
+    id: str
+    before: str
+    after: str
+    wanted: str
+    approved: bool = False
+
+
+class SettingsChanges(Protocol):
+    """The units for changes of the configuration file. One waits for approval at a time."""
+
+    async def note_settings(self, keys: Sequence[str], by: str, gate_id: str | None = None) -> None:
+        """Record in the audit the keys of the configuration file that a person changes. `gate_id`: of the
+        approval, if it needed one."""
+        ...
+
+    async def ask_settings(self, change: SettingsChange, gate: Gate) -> bool:
+        """Open the gate of a change. Return False, and store nothing, if another change waits."""
+        ...
+
+    async def settings_changes(self) -> Sequence[SettingsChange]:
+        """Return the changes that wait for approval or to be written."""
+        ...
+
+    async def end_settings(self, change_id: str, problem: str | None = None) -> None:
+        """Forget an approved change that was written, or (`problem`, which the audit records) can't be."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,13 @@ from typing import Protocol
 from core.events import UNKNOWN_USE, ContextUse
 from core.gates import Gate, Option, Vote
 from core.job import JobState
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import Attachment, Message, MessageRef
 from core.ports import Seen
+from core.store.accounts import NoiseRow
+from core.store.conversations import SearchHit, SearchWanted, ThreadState, thread_state
 from core.store.facets import Expired
-from core.store.pairing import NoiseRow
 from core.store.rows import CallState, Explanation, ThreadChange, ThreadRow, TurnState
-from core.store.search import SearchHit, SearchWanted
-from core.store.states import ThreadState, thread_state
 from core.transcript import AssistantSaid, Entry, OperatorSaid, Summary, ToolCalled, ToolResult
 from core.users import Principal, Role
 
@@ -157,7 +156,7 @@ class ThreadsWanted:
 
     `before`: the cursor (see `cursor_of`) of the last thread seen.
     `owner_id`: threads of one person only.
-    `text`: a search for messages (see core.store.search), or part of the title or of the owner's name.
+    `text`: a search for messages (see core.store.conversations), or part of the title or of the owner's name.
     `channel`: threads on that channel only.
     `archived`: archived threads as well, which are otherwise found by `text` only.
     `waiting`: threads with an open gate only.

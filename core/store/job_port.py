@@ -6,7 +6,7 @@ from typing import Protocol
 from core.events import NO_MODELS, ModelTrace
 from core.gates import ConsentSettings
 from core.job import JobEvent, JobLimits, JobPlan, JobRow, JobState, NewJob
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import File, Message
 from core.ports import OutboxRow
 from core.store.routine_rows import RunSteps

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from core.errors import StoreLocked
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 
 LEASE_S = 30.0
 """The life of a lease that is not renewed."""

@@ -10,11 +10,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from core.events import NO_MODELS, ModelTrace
-from core.extension import Extensions
 from core.gates import Gate
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Message
 from core.ports import Outbox, OutboxRow
 from core.store.accept import Accepted, Judge
+from core.store.accounts import ClaimView, Decision, PairingRequest, Settled, SignIns
 from core.store.facets import (
     Consents,
     Gates,
@@ -28,7 +28,6 @@ from core.store.facets import (
 )
 from core.store.feed import ChangeListener, Explanations, Feeds, Threads
 from core.store.lease import Leases
-from core.store.pairing import ClaimView, Decision, PairingRequest, Settled
 from core.store.routine_port import RoutineRuns, Routines, RunJournal, RunViews
 from core.store.rows import (
     Draft,
@@ -40,8 +39,7 @@ from core.store.rows import (
     TurnStart,
     TurnState,
 )
-from core.store.sign_in_port import SignIns
-from core.tool import ProcessInfo, UseLimit
+from core.tool import Extensions, ProcessInfo, UseLimit
 from core.transcript import AssistantSaid, Entry, Note, ToolResult, UserSaid
 from core.usage import Reservation
 from core.users import Person, Preferences, Principal, Role

@@ -10,7 +10,7 @@ from enum import StrEnum
 from core.clock import SECOND_US
 from core.events import NO_MODELS, ModelTrace
 from core.job import JobRow
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import File
 from core.routine import RunStatus
 from core.store.rows import CallRow

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from core.events import NO_MODELS, ModelTrace, RunKind
 from core.gates import Answer, Asked, ConsentSettings, Gate, Grant, Option, RanUnder, Vote
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import Address, Message
 from core.ports import OutboxRow
 from core.tool import Effect, ProcessInfo

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from core.consent import card_texts
-from core.consent.forms import as_before, changed_by, fields_of, looks_like_a_form
+from core.consent.cards import as_before, changed_by, fields_of, looks_like_a_form
 from core.consent.rules import ApprovalRules
 from core.errors import InvalidArguments, ToolNotFound
 from core.gates import Gate, GateKind, GateState, Options

@@ -1,10 +1,13 @@
-"""A child process that cannot act before the hub has recorded it, and is gone when its call ends
-(P5).
+"""A child process that cannot act before the hub has recorded it, and is gone when its call ends (P5).
 
-The child starts waiting: it is our leader (core.tools.leader), which reads its plan from a
-pipe. The hub records it durably, then writes the plan. If the hub dies in between, the leader
-reads the end of the pipe and exits without any effect. If the hub dies later, the leader ends
-its programs, and the next hub knows which process to look for.
+The child starts waiting: it is our leader (core.tools.leader), which reads its plan from a pipe. The hub
+records it durably, then writes the plan. If the hub dies in between, the leader reads the end of the pipe
+and exits without any effect. If the hub dies later, the leader ends its programs, and the next hub knows
+which process to look for.
+
+A command has no access to the hub's memory and environment. The system's own process limit counts all of a
+user's and does not hold for root, so the call's processes are counted, too: cheaply, by the system's number
+of all, and one by one once that has grown.
 """
 
 import asyncio
@@ -12,6 +15,7 @@ import contextlib
 import logging
 import marshal
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Collection, Mapping
@@ -20,15 +24,74 @@ from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
 from core.errors import ToolFailed
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.off_loop import finish
 from core.safety.fencing import HeadAndTail
 from core.safety.shell.lexer import Joiner, Plan, Program, Redirect, Step, ToFile, ToNull, ToStdout
-from core.tools.bounds import MAX_PROCESSES, all_tasks, bound, is_crowd
 from core.tools.processes import Orphans, end_marked, kill_group
 
 if TYPE_CHECKING:
     from core.tools.leader import Job
+
+
+MAX_PROCESSES = 256
+_ROOM = 1024
+_PROC = Path("/proc")
+_PR_SET_DUMPABLE = 4
+"""prctl(2); 0 leaves /proc/PID/environ, mem and the like to root, and keeps other processes from
+attaching."""
+
+
+def bound(pid: int) -> None:
+    """Limit a child that has not begun yet; its own children inherit the limits."""
+    close_own_memory()
+    with contextlib.suppress(OSError, ValueError):
+        resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
+        _, hard = resource.prlimit(pid, resource.RLIMIT_NPROC)
+        most = all_tasks() + _ROOM
+        if hard == resource.RLIM_INFINITY or most < hard:
+            resource.prlimit(pid, resource.RLIMIT_NPROC, (most, most))
+    with contextlib.suppress(OSError):
+        # When memory runs out, the command is killed before the hub.
+        (_PROC / str(pid) / "oom_score_adj").write_text("1000")
+
+
+@cache
+def close_own_memory() -> bool:
+    """Keep other processes of the hub's user from reading its memory and its environment, which may hold
+    tokens; root still
+    can. Return whether the system supports that: Linux does."""
+    import ctypes  # needed only once there is a child
+
+    try:
+        return ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) == 0
+    except (OSError, AttributeError):
+        return False
+
+
+def all_tasks() -> int:
+    """Return the number of tasks on the machine; 0 if it is unknown."""
+    try:
+        return int((_PROC / "loadavg").read_text().split()[3].partition("/")[2])
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def is_crowd(session: int, tasks_before: int) -> bool:
+    """Return whether a session has more than its share of processes."""
+    grown = all_tasks() - tasks_before
+    return grown > MAX_PROCESSES and (grown > 4 * MAX_PROCESSES or _members(session) > MAX_PROCESSES)
+
+
+def _members(session: int) -> int:
+    found = 0
+    for name in os.listdir(_PROC):
+        if name.isdecimal():
+            with contextlib.suppress(OSError, IndexError):
+                fields = (_PROC / name / "stat").read_bytes().rpartition(b")")[2].split()
+                found += int(fields[3]) == session
+    return found
+
 
 MARSHAL_VERSION = 4
 """Read by every Python that a leader runs on, which in a container is not the hub's."""

@@ -19,11 +19,11 @@ from core.errors import (
     ToolError,
     ToolTimeout,
 )
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.off_loop import LeftRunning, finish, off_loop
 from core.safety.fencing import ResultLimits, fence_tool_output, head_and_tail, sanitise
 from core.tool import TOOLS_PAUSED, Arguments, CallContext, CallPlan, Risk, Tool, Workspace
-from core.tools.pause import ToolPause
+from core.tools.registry import ToolPause
 from core.transcript import ResultStatus, ToolResult
 
 # A tool's run in its own task: everything it raises stays there, and it ends when it is stopped.

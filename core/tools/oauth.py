@@ -22,8 +22,8 @@ from yarl import URL
 
 from core.clock import SECOND_US, Clock
 from core.errors import SignedOut, SignInFailed, ToolError
-from core.lazy_dataclass import dataclass
-from core.model.lenient_json import as_array, as_object, as_text
+from core.lazy import dataclass
+from core.model.provider_data import as_array, as_object, as_text
 from core.safety.network import Exemption, Lookup, NetworkGuard, ServerGuard
 from core.web import Challenge, Interceptor, WebRequest
 

@@ -15,24 +15,23 @@ from typing import TYPE_CHECKING
 from core.clock import Clock
 from core.consent import card_texts
 from core.consent.decide import binding_hash, decide, not_active, same_binding
-from core.consent.facts import (
+from core.consent.rules import (
     Allow,
     Ask,
     Autonomous,
     CallFacts,
     Decision,
     Deny,
+    EffectivePolicy,
     Interactive,
     Mode,
     for_subtask,
     still_granted,
 )
-from core.consent.rules import EffectivePolicy
 from core.errors import InvalidArguments, ToolNotFound
-from core.extension import is_of_server
 from core.gates import ConsentSettings, Grant, Option
 from core.ids import Ids
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.model.base import CallRequest, ToolSpec
 from core.safety.fencing import ResultLimits, read_arguments
 from core.store.effects import EditRefused
@@ -48,10 +47,10 @@ from core.tool import (
     Subtask,
     Tool,
     Workspace,
+    is_of_server,
 )
 from core.tools.execution import Executor, HostExecutor
-from core.tools.pause import ToolPause
-from core.tools.prepared import (
+from core.tools.registry import (
     CallHook,
     Intents,
     NeedsPerson,
@@ -59,13 +58,15 @@ from core.tools.prepared import (
     PutsQuestion,
     Ready,
     Refused,
+    ToolPause,
+    ToolRegistry,
     detail_of_call,
+    facts_of,
     journalled,
     needs_person,
     ready_or_question,
     under_grants,
 )
-from core.tools.registry import ToolRegistry, facts_of
 from core.transcript import ResultStatus, ToolResult
 from core.users import Principal
 from core.web import UNINTERCEPTED, Interceptor

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.tool import ProcessInfo
 
 MARKER = "HUBBUB_CALL"

@@ -24,12 +24,12 @@ from core.consent.cards import open_card, settled_card
 from core.errors import HubError, SignedOut, SignInFailed, SignInRequired
 from core.gates import Gate
 from core.ids import Ids, attempt_name, code_name, sign_in_client_name, sign_in_name
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import LinkButton, Message, Plain, plain
+from core.store.accounts import SignInRow
+from core.store.accounts import SignIns as SignInUnits
 from core.store.facets import Expired, SealedSecret, Secrets
 from core.store.feed import Changes
-from core.store.sign_in_port import SignInRow
-from core.store.sign_in_port import SignIns as SignInUnits
 from core.store.units import committed, patiently
 from core.tools.oauth import (
     EARLY_US,

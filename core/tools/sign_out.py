@@ -13,9 +13,9 @@ from core.clock import SECOND_US, Clock, Timers
 from core.consent import card_texts
 from core.errors import HubError, SignInFailed, VaultError
 from core.messages import Message, plain
+from core.store.accounts import SignOut
+from core.store.accounts import SignOuts as SignOutUnits
 from core.store.facets import SealedSecret
-from core.store.sign_in_port import SignOut
-from core.store.sign_in_port import SignOuts as SignOutUnits
 from core.store.units import patiently
 from core.tools.oauth import OAuthClient, Tokens
 

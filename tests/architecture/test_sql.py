@@ -16,7 +16,7 @@ IMPORTS = re.compile(r"^\s*(?:import|from)\s+(?:aio)?sqlite3?\b")
 MOST_UNITS = 12
 """Of a facet of the store."""
 STATEMENT = re.compile(r"^\s*(?:SELECT|INSERT|UPDATE|DELETE|WITH)\b")
-# What differs, and a statement that has it: core/store/transaction.py.
+# What differs, and a statement that has it: core/store/units.py.
 FOREIGN = {
     "iif": (r"\biif\(", "SELECT iif(a, 1, 2)"),
     "scalar max and min": (r"\b(?:max|min)\([^()]*(?:\([^()]*\)[^()]*)*,", "UPDATE t SET a = max(0, b)"),

@@ -2,7 +2,7 @@
 
 from playwright.async_api import expect
 
-from tests.before_after.stage import Stage, around, shot
+from tests.before_after.stage import Stage, shot
 
 
 async def b1(stage: Stage) -> bytes:

@@ -1,4 +1,4 @@
-"""`core.lazy_dataclass` makes the classes that Python's own decorator makes."""
+"""`core.lazy` makes the classes that Python's own decorator makes."""
 
 import copy
 import dataclasses
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.transcript import Entry, UserSaid
 
 

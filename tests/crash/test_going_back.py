@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.store.checkpoints import UNDONE
+from core.store.conversations import UNDONE
 from core.store.sqlite.maintenance import check
 from tests.crash.mortal import LIMIT_S, OWNER, MortalHub, open_mortal_hub
 from tests.crash.points import AtCommit, parse_commit_point

@@ -23,7 +23,7 @@ from bot.web.files import UPLOADS_NAME
 from core.approvals import Preset
 from core.clock import SystemClock
 from core.consent.decide import decide
-from core.consent.facts import Allow, Ask, CallFacts, Interactive, Policy, ToolFacts
+from core.consent.rules import Allow, Ask, CallFacts, Interactive, Policy, ToolFacts
 from core.errors import InvalidArguments, ToolFailed
 from core.gates import Grant, GrantScope
 from core.safety.fencing import RESULT_LIMIT_CHARS

@@ -8,7 +8,7 @@ import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from core.store.checkpoints import UNDONE
+from core.store.conversations import UNDONE
 from core.texts import NOTHING_TO_COMPACT
 from tests.everywhere.hub import HubEverywhere, open_hub_everywhere
 from tests.everywhere.people import LIMIT_S, LOOK_AGAIN_S, Console, Person, last, terminal

@@ -160,7 +160,7 @@ IMPORTED = (
     "bot.cli.show",
     "bot.cli.serve",
     "channels.telegram.channel",
-    "core.model.http",
+    "core.model.provider_http",
     "core.model.openai",
     "core.store.sqlite.store",
     "tests.crash.entry",

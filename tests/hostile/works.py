@@ -18,7 +18,7 @@ from channels.telegram.addresses import Account
 from channels.terminal import render as on_terminal
 from channels.terminal import visible
 from channels.text.markdown import parse
-from core.consent.forms import changed_by, looks_like_a_form
+from core.consent.cards import changed_by, looks_like_a_form
 from core.errors import InvalidArguments, ModelError
 from core.hooks.chain import Change, HookEvent, Point
 from core.hooks.chain import _changed as changed_by_a_hook
@@ -27,11 +27,10 @@ from core.inbound.hub import within_size
 from core.inbound.submission import parse_submission
 from core.messages import Address, Attachment, Code, InboundMessage, Markdown, Message, Plain, Sender, as_told
 from core.model.demo import understand
-from core.model.lenient_json import excerpt, storable
-from core.model.provider_errors import model_error, read_error_body
-from core.model.sse import SseParser
+from core.model.provider_data import SseParser, excerpt, storable
+from core.model.provider_http import model_error, read_error_body
 from core.off_loop import json_with_breaks
-from core.routines.heartbeat import asks_for_nothing
+from core.routines.events import asks_for_nothing
 from core.routines.matching.pattern import Pattern, Subject
 from core.safety.fencing import fence_tool_output, read_arguments, sanitise, unfence
 from core.safety.leaks import LeakDetector, RedactedStream
@@ -39,7 +38,7 @@ from core.store.rows import note_terms
 from core.tools.builtin.attachments import file_name
 from core.tools.builtin.http import readable
 from core.tools.mcp.catalog import own_name
-from core.tools.prepared import as_seen
+from core.tools.registry import as_seen
 
 Work = Callable[[str], object]
 PIECE_CHARS = 50

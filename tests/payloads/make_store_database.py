@@ -13,21 +13,20 @@ from dataclasses import replace
 from pathlib import Path
 
 from core.approvals import ApprovalSettings, Preset
-from core.extension import Extension
 from core.gates import Chose, GateKind, Grant, GrantScope, Option, Replies, ToolSetting, Wrote
 from core.messages import Address, Attachment, MessageRef, Unreadable, plain
 from core.ports import Posted
 from core.routine import RunStatus
 from core.store.accept import AccountLinked, PairingOffered, Stranger, StrangerOutcome, TurnedAway, Verdict
+from core.store.accounts import CODE_LIFE_US, LinkOffer, PairingApproved, PairingRequest
 from core.store.effects import CastVote, CloseGate, NoteWrongCode, OfferLink, QueueInput, RecordGrant, Say
 from core.store.facets import NoticeAddress, SealedSecret
-from core.store.pairing import CODE_LIFE_US, LinkOffer, PairingApproved, PairingRequest
 from core.store.port import KeyKind
 from core.store.routine_rows import BudgetDay, NewRun, RoutineText, RunEnd
 from core.store.rows import NewCall, TurnStart
 from core.store.sqlite.maintenance import current_schema
 from core.store.sqlite.store import open_store
-from core.tool import Effect, use_limits
+from core.tool import Effect, Extension, use_limits
 from core.transcript import AssistantSaid, Note, ResultStatus, ToolResult, UserSaid
 from core.usage import Usage
 from core.users import Account, Principal, Role, Via

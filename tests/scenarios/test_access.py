@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from core.people.pairing import PairAs, PairingService
-from core.store.pairing import PairingApproved
+from core.store.accounts import PairingApproved
 from core.users import Principal, Role
 from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub
 

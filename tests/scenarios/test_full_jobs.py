@@ -12,7 +12,7 @@ import pytest
 
 from bot.app import Seams
 from core.job import JobRow, JobState
-from core.jobs.dispatch import Readiness
+from core.jobs.service import Readiness
 from core.routine import RunStatus
 from core.store.routine_rows import RoutineRunRow
 from tests.bot.cli.in_process import command

@@ -10,8 +10,8 @@ import pytest
 
 from core import texts
 from core.errors import ModelFault
+from core.runs.context import DROPPED_NOTE
 from core.runs.model_list import OPENS_AFTER
-from core.runs.window import DROPPED_NOTE
 from tests.harness.telegram_hub import LIMIT_S, OWNER
 from tests.scenarios.model_house import House, attempts_of, failures_in, open_house
 from tests.scenarios.routine_house import fired

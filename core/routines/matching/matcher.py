@@ -14,10 +14,20 @@ from itertools import product
 from sys import byteorder
 from typing import Generic, Literal, TypeVar
 
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.routine import Event
-from core.routines.matching.characters import Characters
-from core.routines.matching.nodes import At, Chain, Either, Group, Node, One, PatternRefused, Repeat, judge
+from core.routines.matching.nodes import (
+    At,
+    Chain,
+    Characters,
+    Either,
+    Group,
+    Node,
+    One,
+    PatternRefused,
+    Repeat,
+    judge,
+)
 from core.routines.matching.pattern import Found, Pattern, Subject
 from core.routines.matching.syntax import read_pattern
 
@@ -295,7 +305,7 @@ class Matcher:
 
     def put(self, listener: Listener) -> None:
         """Add the routine, or replace what it listened for. Raises PatternRefused for patterns that
-        `core.routines.validation` never saves; then nothing changes."""
+        `core.routines.definitions` never saves; then nothing changes."""
         sets = needed_texts(listener.event)
         self.remove(listener.routine_id)
         filed = self._best(sets)

@@ -8,34 +8,32 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import cast
 
-from core.lazy_dataclass import dataclass
-from core.linear import Match, TooLarge, compiled
-from core.routines.matching.characters import (
+from core.lazy import dataclass
+from core.routines.matching.nodes import (
     ASCII_END,
     LAST,
-    Characters,
-    Range,
-    Ranges,
-    ascii_codes,
-    complement,
-    merged,
-    of_kind,
-    takes,
-)
-from core.routines.matching.nodes import (
     At,
     Chain,
+    Characters,
     Either,
     Group,
     Node,
     One,
     PatternRefused,
     Place,
+    Range,
+    Ranges,
     Repeat,
+    ascii_codes,
     children,
+    complement,
     judge,
+    merged,
+    of_kind,
+    takes,
 )
 from core.routines.matching.syntax import read_pattern
+from core.safety.leaks import Match, TooLarge, compiled
 
 # A message in the few symbols that one pattern tells apart.
 #

@@ -9,28 +9,26 @@ here, too.
 
 from functools import lru_cache
 
-from core.lazy_dataclass import dataclass
-from core.routines.matching.characters import (
+from core.lazy import dataclass
+from core.routines.matching.nodes import (
     EVERYTHING,
     LAST,
     NOT_NEWLINE,
-    Characters,
-    Range,
-    Ranges,
-    merged,
-    without_case,
-)
-from core.routines.matching.nodes import (
     At,
     Chain,
+    Characters,
     Either,
     Group,
     Node,
     One,
     PatternRefused,
     Place,
+    Range,
+    Ranges,
     Repeat,
     Syntax,
+    merged,
+    without_case,
 )
 
 # A pattern's text with a reading position: steps, escapes and classes as Python's `re` reads

@@ -13,7 +13,7 @@ from collections import deque
 from enum import StrEnum
 from typing import NoReturn
 
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.safety.confusables import hides_something
 
 # A plain command line as it is judged, shown, bound and run: programs with their argv, and no shell.

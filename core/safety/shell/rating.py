@@ -15,7 +15,7 @@ from dataclasses import field, replace
 from enum import StrEnum
 
 from core.errors import ToolDenied
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.safety.path_names import WrittenPlace, written_place
 from core.safety.paths import PathGuard, file_digest
 from core.safety.places import Names, Places

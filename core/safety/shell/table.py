@@ -9,7 +9,7 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.safety.places import Kinds, Places
 from core.safety.scripts import Unnamed, files_run, repository_obeyed
 from core.safety.tool_settings import Tool, settings_obeyed

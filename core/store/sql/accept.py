@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from core.events import ContextUse
 from core.gates import GateState
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Message, Moved, Unreadable, plain
 from core.ports import OutboxRow
 from core.store.accept import (
@@ -24,44 +24,31 @@ from core.store.accept import (
     TurnedAway,
     Verdict,
 )
-from core.store.checkpoints import Checkpoints, ListMenu, MenuKind, ThreadChoice
 from core.store.codecs import trace_from_json
+from core.store.conversations import Checkpoints, ListMenu, MenuKind, SearchHit, ThreadChoice
 from core.store.effects import BranchThread, QueueInput, RebindThread, StopThread, SwitchThread
 from core.store.rows import Draft, GateView, ThreadRow, TurnState
-from core.store.search import SearchHit
-from core.store.sql import (
-    checkpoints,
-    credentials,
-    feed,
-    gates,
-    grants,
-    menus,
-    pairing,
-    people,
-    strangers,
-    threads,
-)
+from core.store.sql import feed, gates, grants, menus, pairing, people, strangers, threads
 from core.store.sql.effects import Effects
 from core.store.sql.feed import position, put_event, put_messages
 from core.store.sql.gates import learn_copy
 from core.store.sql.inbox import NewEvent, edit, goes_on, in_reply, lead_to, leads_to, queued, record
 from core.store.sql.mapping import ACTIVE_TURN, NEWEST_MODELS, THREAD, THREAD_COLUMNS, thread_of
+from core.store.sql.memory import MOST_AT_ONCE, index_said, search
 from core.store.sql.outbox import Cause, enqueue
-from core.store.sql.search import MOST_AT_ONCE, index_said, search
 from core.store.sql.steps import used_of
 from core.store.sql.strangers import Person
 from core.store.sql.turns import append, thread
-from core.store.transaction import Transaction
-from core.store.units import Facet, reads, writes
+from core.store.units import Facet, Transaction, reads, writes
 from core.transcript import OperatorSaid
 from core.users import Identity, Principal, ThreadKey
 
 if TYPE_CHECKING:
     from core.job import JobRow
-    from core.store.sql import job_views, routine_definitions, routine_views
+    from core.store.sql import job_views, routine_definitions, routine_runs
 else:
     job_views = LazyModule("core.store.sql.job_views")
-    routine_views = LazyModule("core.store.sql.routine_views")
+    routine_runs = LazyModule("core.store.sql.routine_runs")
     routine_definitions = LazyModule("core.store.sql.routine_definitions")
 
 
@@ -99,14 +86,14 @@ def accept_view(tx: Transaction, event: Person, judge: Judge, admitted: Admitted
         gate=named,
         cards=gates.cards_of(tx, open_gates, event.channel, event.address) if open_gates else (),
         now=tx.clock.now(),
-        asked=credentials.asked(tx, event, principal.user_id) if isinstance(event, InboundMessage) else None,
+        asked=menus.asked(tx, event, principal.user_id) if isinstance(event, InboundMessage) else None,
         replied=_replied(tx, event),
         recent=strangers.recent(tx, event) if admitted.limited else 0,
         claims=pairing.claims(tx, admitted.claims, pairing.guesser_of(event.channel, event.sender))
         if admitted.claims is not None
         else None,
         routines=routine_definitions.standing(tx, tuple(judge.routine_ids)) if judge.routine_ids else (),
-        menu=routine_views.menu(tx, menu_id) if menu_id is not None and pressed is None else None,
+        menu=routine_runs.menu(tx, menu_id) if menu_id is not None and pressed is None else None,
         menu_answer=menus.answered(tx, event.menu_id)
         if isinstance(event, InboundMessage) and event.menu_id is not None
         else None,
@@ -127,7 +114,7 @@ def _checkpoints(
     tx: Transaction, on: ThreadRow | None, admitted: Admitted, pressed: ListMenu | None
 ) -> Checkpoints | None:
     wanted = 0 if pressed is not None else admitted.wants_turn
-    return None if on is None or wanted is None else checkpoints.view(tx, on.id, wanted)
+    return None if on is None or wanted is None else threads.view(tx, on.id, wanted)
 
 
 def _threads(
@@ -238,7 +225,7 @@ def _edited(tx: Transaction, event: InboundMessage, identity: Identity | None) -
     """Apply an edit to a recorded message. None: judge it like a message.
 
     An edit by somebody who was asked for a credential may be that credential."""
-    return None if credentials.is_awaited(tx, identity, event.channel) else edit(tx, event)
+    return None if menus.is_awaited(tx, identity, event.channel) else edit(tx, event)
 
 
 def _know(tx: Transaction, event: Person, admitted: Admitted, identity: Identity | None) -> None:

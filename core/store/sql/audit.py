@@ -9,13 +9,12 @@ from typing import Any
 
 from core.audit_chain import RETIRED, AuditKind, ChainKey, detail_text, head_of, numbers_dropped
 from core.errors import StoreUnavailable
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.store.codecs import storable
 from core.store.facets import SealedSecret
 from core.store.rows import AuditRow, Checkpoint, InboundRow, WriterCount
 from core.store.sql.mapping import SEALED, holds, marks, secret_of
-from core.store.transaction import Row, Transaction
-from core.store.units import Facet, reads, writes
+from core.store.units import Facet, Row, Transaction, reads, writes
 from core.transcript import ResultStatus, ToolResult
 
 AUDIT = "position, writer, number, at, kind, actor, subject, thread_id, detail, key_id, seal, link"

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 from core.messages import ChoiceAnswer, InboundMessage, plain
 from core.ports import OutboxRow
 from core.store.accept import WAITING
+from core.store.accounts import MemberInvited, PairingApproved
 from core.store.codecs import storable
 from core.store.effects import (
     Automation,
@@ -61,25 +62,12 @@ from core.store.effects import (
     UseExtensions,
 )
 from core.store.facets import HELD
-from core.store.pairing import MemberInvited, PairingApproved
 from core.store.rows import Draft, ThreadRow, TurnStart, TurnState
-from core.store.sql import (
-    checkpoints,
-    credentials,
-    gates,
-    grants,
-    memory,
-    menus,
-    pairing,
-    people,
-    sign_ins,
-    strangers,
-    threads,
-)
+from core.store.sql import extensions, gates, grants, memory, menus, pairing, people, strangers, threads
 from core.store.sql.inbox import begin, input_of, lead_to, title_of
 from core.store.sql.outbox import take_away_received
 from core.store.sql.turns import end_turn, outcome_of, start_turn, thread
-from core.store.transaction import Transaction
+from core.store.units import Transaction
 from core.transcript import Note, UserSaid
 from core.users import Principal, ThreadKey
 
@@ -250,11 +238,11 @@ class Effects:
             case SetSecrets(sealed):
                 memory.keep(self._tx, sealed, self._principal.user_id)
             case ForgetCredentials(gate_ids):
-                credentials.forget(self._tx, gate_ids)
+                menus.forget(self._tx, gate_ids)
             case AwaitCode(gate_id):
-                sign_ins.await_code(self._tx, gate_id)
+                extensions.await_code(self._tx, gate_id)
             case TakeCode(gate_id, code):
-                sign_ins.take_code(self._tx, gate_id, code)
+                extensions.take_code(self._tx, gate_id, code)
             case _:
                 assert_never(effect)
 
@@ -385,14 +373,14 @@ class Effects:
             raise LookupError("no conversation is at rest here")
         match effect:
             case UndoTurns(turns):
-                self.card_changes.extend(checkpoints.undo(tx, on.id, turns))
+                self.card_changes.extend(threads.undo(tx, on.id, turns))
             case RedoTurns():
-                self.card_changes.extend(checkpoints.redo(tx, on.id))
+                self.card_changes.extend(threads.redo(tx, on.id))
             case ClearThread():
-                self.card_changes.extend(checkpoints.clear(tx, on.id))
+                self.card_changes.extend(threads.clear(tx, on.id))
             case RetryTurn(turn_id):
-                again = checkpoints.newest_input(tx, on.id)
-                self.card_changes.extend(checkpoints.undo(tx, on.id, 1))
+                again = threads.newest_input(tx, on.id)
+                self.card_changes.extend(threads.undo(tx, on.id, 1))
                 self._start(on, turn_id, again.said, again.at)
             case ContinueTurn(turn_id, note):
                 self._start(on, turn_id, (Note(note),))
@@ -400,7 +388,7 @@ class Effects:
                 self._compact(on, turn_id)
             case BranchThread(new_thread_id, title, last_turn_id):
                 self._thread = self._new_thread(new_thread_id, title)
-                checkpoints.copy(tx, on.id, last_turn_id, new_thread_id)
+                threads.copy(tx, on.id, last_turn_id, new_thread_id)
             case _:
                 assert_never(effect)
 

@@ -15,7 +15,7 @@ from core.store.codecs import event_extra_from_json, message_from_json, refs_fro
 from core.store.feed import CallShown, CardSettled, CardShown, FeedItem, HubSaid, PersonSaid, Shown
 from core.store.rows import CallState
 from core.store.sql.mapping import ALL, ENTRY, GATE, LIVE, entry_of, gate_of
-from core.store.transaction import Row, Transaction
+from core.store.units import Row, Transaction
 from core.transcript import (
     AssistantSaid,
     Entry,

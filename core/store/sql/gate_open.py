@@ -10,6 +10,7 @@ from core.errors import StaleTurn
 from core.gates import Gate, Offer, Options, Replies
 from core.ports import OutboxRow
 from core.store.codecs import asked_to_json, storable, strings_to_json
+from core.store.conversations import may_become
 from core.store.rows import Draft, TurnState
 from core.store.sql.audit import events_of, record
 from core.store.sql.feed import put_card
@@ -18,8 +19,7 @@ from core.store.sql.mapping import SPENT_SINCE
 from core.store.sql.outbox import Cause, enqueue, withdraw
 from core.store.sql.turns import require_running
 from core.store.sql.usage import not_made
-from core.store.states import may_become
-from core.store.transaction import Transaction
+from core.store.units import Transaction
 
 
 def ask_person(tx: Transaction, gates: Sequence[Gate], cards: Sequence[Draft]) -> tuple[OutboxRow, ...]:

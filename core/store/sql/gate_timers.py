@@ -11,10 +11,9 @@ from core.gates import Gate, GateKind, Option
 from core.messages import Address, Message, MessageRef
 from core.ports import OutboxRow, PostContext, Posted
 from core.store.codecs import message_from_json, refs_from_json, storable
-from core.store.facets import REACH_THREADS, Expired, NoticeAddress, Reach
+from core.store.facets import REACH_THREADS, Expired, NoticeAddress, Reach, SettingsChange
 from core.store.rows import Draft, GateView, TurnStart
-from core.store.settings_port import SettingsChange
-from core.store.sql import feed, gates, outbox, people, previews
+from core.store.sql import feed, gates, outbox, people, recovery
 from core.store.sql.audit import record
 from core.store.sql.feed import put_messages
 from core.store.sql.gate_open import put_gate
@@ -32,8 +31,7 @@ from core.store.sql.mapping import (
 )
 from core.store.sql.memory import drop_secrets_of
 from core.store.sql.outbox import Cause, enqueue
-from core.store.transaction import Transaction
-from core.store.units import Facet, reads, writes
+from core.store.units import Facet, Transaction, reads, writes
 
 _OUTCOME_AT_EXPIRY = {
     GateKind.APPROVAL: Option.DENY,
@@ -354,15 +352,15 @@ class OutboxUnits(Facet):
     def begin_preview(
         self, tx: Transaction, turn_id: str, channel: str, address: Address
     ) -> OutboxRow | None:
-        return previews.begin(tx, turn_id, channel, address)
+        return recovery.begin(tx, turn_id, channel, address)
 
     @writes
     def record_preview(self, tx: Transaction, row_id: int, posted: Posted | None) -> None:
-        return previews.record(tx, row_id, posted)
+        return recovery.record(tx, row_id, posted)
 
     @reads
     def preview_shown(self, tx: Transaction, row_id: int) -> Posted | None:
-        return previews.shown(tx, row_id)
+        return recovery.shown(tx, row_id)
 
     @reads
     def post_context(self, tx: Transaction, row_id: int) -> PostContext:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from core.audit_chain import AuditKind
 from core.gates import Answer, Chose, GateKind, Option, Wrote, joint_binding
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import Address, Message, MessageRef
 from core.ports import OutboxRow, SendState
 from core.store.accept import ShownCard
@@ -21,6 +21,7 @@ from core.store.codecs import (
     storable,
     strings_to_json,
 )
+from core.store.conversations import may_become
 from core.store.effects import EditCall
 from core.store.rows import GateView, TurnStart, TurnState
 from core.store.sql.audit import events_of, hidden, record
@@ -31,8 +32,7 @@ from core.store.sql.leases import not_held
 from core.store.sql.mapping import GATE_VIEW, GATE_VIEW_FROM, gate_views_of
 from core.store.sql.memory import drop_secrets_of
 from core.store.sql.turns import started
-from core.store.states import may_become
-from core.store.transaction import Transaction
+from core.store.units import Transaction
 from core.users import Principal
 
 # The cards of a gate: every one that was shown is changed to its outcome.

@@ -25,8 +25,7 @@ from core.store.sql.mapping import (
     tool_setting_of,
 )
 from core.store.sql.people import user
-from core.store.transaction import Row, Transaction
-from core.store.units import Facet, reads, writes
+from core.store.units import Facet, Row, Transaction, reads, writes
 from core.tool import FAILURES_UNTIL_LEFT_OUT, TOOLS_PAUSED, UseLimit
 from core.transcript import ResultStatus, ToolResult
 

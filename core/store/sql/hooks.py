@@ -10,8 +10,7 @@ from core.store.facets import HELD, HeldInput, SessionChange
 from core.store.rows import Draft
 from core.store.sql.feed import put_messages
 from core.store.sql.outbox import Cause, enqueue
-from core.store.transaction import Transaction
-from core.store.units import Facet, reads, writes
+from core.store.units import Facet, Transaction, reads, writes
 
 # --- inbound ------------------------------------------------------------------------------------------
 

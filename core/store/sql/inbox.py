@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import assert_never
 
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import (
     Address,
     Attachment,
@@ -22,7 +22,7 @@ from core.store.codecs import event_extra_from_json, event_extra_to_json, storab
 from core.store.facets import HELD, NoticeAddress
 from core.store.rows import REJOIN_US, Draft, ThreadRow
 from core.store.sql import people
-from core.store.transaction import Row, Transaction
+from core.store.units import Row, Transaction
 from core.transcript import UserSaid
 from core.users import ModelChoice, ThreadKey, ThreadSettings, scope_of
 

@@ -26,8 +26,7 @@ from core.store.sql.job_views import JOB, job_of, plan_from_json
 from core.store.sql.mapping import ACTIVE
 from core.store.sql.people import known_user
 from core.store.sql.turns import append, keep_models, progress, start_turn, thread
-from core.store.transaction import Transaction
-from core.store.units import Facet, writes
+from core.store.units import Facet, Transaction, writes
 from core.transcript import AssistantSaid, Note, UserSaid
 from core.usage import CallKind, Payer
 

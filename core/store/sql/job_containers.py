@@ -48,8 +48,7 @@ from core.store.sql.recovery import resume
 from core.store.sql.run_journal import close_run
 from core.store.sql.steps import end_calls, finish_calls, record_reply
 from core.store.sql.turns import append, keep_models, progress, thread
-from core.store.transaction import Transaction
-from core.store.units import Facet, reads, writes
+from core.store.units import Facet, Transaction, reads, writes
 from core.transcript import Note, ResultStatus, ToolResult
 from core.usage import Reservation
 from core.users import Role

@@ -20,8 +20,7 @@ from core.store.sql.job_views import JOB, job_of, parts_of
 from core.store.sql.mapping import OUTBOX, outbox_of
 from core.store.sql.outbox import Cause, enqueue
 from core.store.sql.turns import thread
-from core.store.transaction import Transaction
-from core.store.units import Facet, reads, writes
+from core.store.units import Facet, Transaction, reads, writes
 
 _MONITORED = "j.thread_id IS NOT NULL AND j.shown_seq < t.last_seq"
 UNSHOWN = f"SELECT j.id FROM jobs j JOIN threads t ON t.id = j.id WHERE {_MONITORED}"

@@ -24,8 +24,7 @@ from core.store.job_port import JobParts, SubtaskRow
 from core.store.rows import TurnState
 from core.store.sql.mapping import CALL_FROM, holds
 from core.store.sql.usage import used_by_job
-from core.store.transaction import Row, Transaction
-from core.store.units import Engine
+from core.store.units import Engine, Row, Transaction
 
 SHORT_ID_CHARS = 4
 LISTED = 20

@@ -59,12 +59,10 @@ from core.store.sql.job_views import (
 from core.store.sql.mapping import SPENT_SINCE, marks
 from core.store.sql.people import known_user, preferences, user
 from core.store.sql.recovery import resume
-from core.store.sql.run_journal import close_run, settle, standing, steps
-from core.store.sql.subtasks import with_subtasks
+from core.store.sql.run_journal import close_run, settle, standing, steps, with_subtasks
 from core.store.sql.turns import append, keep_models, models_of, progress, thread
 from core.store.sql.usage import unanswered, used_by_job_so_far
-from core.store.transaction import Transaction
-from core.store.units import reads, writes
+from core.store.units import Transaction, reads, writes
 from core.transcript import AssistantSaid, Note, UserSaid
 from core.usage import Reservation
 

@@ -2,8 +2,7 @@
 
 from core.store.lease import LeaseTerms
 from core.store.sql.audit import seal_counts
-from core.store.transaction import Transaction
-from core.store.units import Engine, Facet, reads, writes
+from core.store.units import Engine, Facet, Transaction, reads, writes
 
 
 def not_held(table: str) -> str:

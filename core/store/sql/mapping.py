@@ -21,6 +21,7 @@ from core.gates import (
 )
 from core.messages import Address, Sender
 from core.ports import OutboxRow, SendState
+from core.store.accounts import PairingRequest, RequestState
 from core.store.codecs import (
     answer_from_text,
     asked_from_json,
@@ -30,9 +31,8 @@ from core.store.codecs import (
     strings_from_json,
 )
 from core.store.facets import SealedSecret, ToolSettingRow
-from core.store.pairing import PairingRequest, RequestState
 from core.store.rows import CallRow, CallState, Execution, GateView, ThreadRow, TurnState
-from core.store.transaction import Row
+from core.store.units import Row
 from core.tool import Effect, ProcessInfo
 from core.transcript import Entry
 from core.users import (

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from core.errors import StoreError
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import Address, Message, MessageRef, plain
 from core.ports import KnownMessage, OutboxRow, PostContext, Posted, SendState, Uncertain
 from core.store.codecs import message_from_json, message_to_json, refs_from_json, refs_to_json, storable
 from core.store.rows import Draft
 from core.store.sql.leases import not_held
 from core.store.sql.mapping import OUTBOX, marks, outbox_of
-from core.store.transaction import Row, Transaction
+from core.store.units import Row, Transaction
 
 NEWEST_EVENT = "(SELECT max(id) FROM inbox)"
 NOTHING = Message(())

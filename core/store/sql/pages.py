@@ -15,6 +15,7 @@ from core.clock import SECOND_US
 from core.messages import Address, Message
 from core.ports import Seen
 from core.routine import message_key
+from core.store.accounts import NoiseRow
 from core.store.codecs import (
     message_from_json,
     refs_from_json,
@@ -22,6 +23,7 @@ from core.store.codecs import (
     strings_to_json,
     trace_from_json,
 )
+from core.store.conversations import SearchHit, SearchWanted, WordSearch, parse_search
 from core.store.feed import (
     DeletedFile,
     FeedItem,
@@ -31,11 +33,9 @@ from core.store.feed import (
     ThreadGlance,
     ThreadsWanted,
 )
-from core.store.pairing import NoiseRow
 from core.store.routine_rows import RESTING
 from core.store.rows import Delivery, Explanation, ThreadChange, ThreadRow, TurnState
-from core.store.search import SearchHit, SearchWanted, WordSearch, parse_search
-from core.store.sql import feed, thread_files, threads
+from core.store.sql import feed, threads
 from core.store.sql.inbox import NOTICES
 from core.store.sql.mapping import (
     ACTIVE_TURN,
@@ -56,11 +56,10 @@ from core.store.sql.mapping import (
     principal_of,
     thread_of,
 )
+from core.store.sql.memory import UNSEARCHED, hits_of, index_said, search_statement, stretches_where
 from core.store.sql.past_calls import asked_in, ran_under
-from core.store.sql.search import UNSEARCHED, hits_of, index_said, search_statement, stretches_where
 from core.store.sql.turns import thread
-from core.store.transaction import Row, Transaction
-from core.store.units import Facet, reads, writes
+from core.store.units import Facet, Row, Transaction, reads, writes
 from core.transcript import Entry
 from core.users import scope_of
 
@@ -305,18 +304,18 @@ class ThreadUnits(Facet):
         threads.delete(tx, thread(tx, thread_id), by)
 
     async def deleted_files(self, limit: int) -> Sequence[DeletedFile]:
-        return thread_files.noted(await self._engine.ask(thread_files.NOTED, limit))
+        return threads.noted(await self._engine.ask(threads.NOTED, limit))
 
     async def unknown_calls(self, call_ids: Sequence[str]) -> Sequence[str]:
         left = list(call_ids)
-        for statement in thread_files.KNOWN_CALLS if left else ():
+        for statement in threads.KNOWN_CALLS if left else ():
             known = {row[0] for row in await self._engine.ask(statement + marks(left), *left)}
             left = [call_id for call_id in left if call_id not in known]
         return left
 
     @writes
     def files_removed(self, tx: Transaction, files: Sequence[DeletedFile]) -> None:
-        thread_files.forget(tx, files)
+        threads.forget(tx, files)
 
     async def index_said(self, limit: int) -> bool:
         if not await self._engine.ask(UNSEARCHED, 1):

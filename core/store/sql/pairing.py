@@ -8,9 +8,7 @@ from itertools import groupby
 from core.audit_chain import AuditKind
 from core.messages import Address, Sender
 from core.ports import OutboxRow
-from core.store.codecs import storable
-from core.store.effects import OfferLink
-from core.store.pairing import (
+from core.store.accounts import (
     CODE_LIFE_US,
     ClaimRefused,
     ClaimView,
@@ -24,14 +22,15 @@ from core.store.pairing import (
     Settled,
     WrongCodes,
 )
+from core.store.codecs import storable
+from core.store.effects import OfferLink
 from core.store.port import KeyKind
 from core.store.rows import Draft
 from core.store.sql import grants, people
 from core.store.sql.audit import record
 from core.store.sql.mapping import PREFERENCES, PRINCIPAL, REQUEST, preferences_of, principal_of, request_of
 from core.store.sql.outbox import Cause, enqueue
-from core.store.transaction import Row, Transaction
-from core.store.units import Facet, reads, writes
+from core.store.units import Facet, Row, Transaction, reads, writes
 from core.users import Account, Person, Preferences, Principal, Role, Via
 
 HOUR_US = 4 * CODE_LIFE_US

@@ -10,12 +10,11 @@ from itertools import groupby
 
 from core.audit_chain import AuditKind
 from core.gates import Asked, ConsentSettings, RanUnder
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.store.rows import CallRow, CallState
 from core.store.sql.grants import in_thread
 from core.store.sql.mapping import ASKED, PRINCIPAL, asked_of, marks, principal_of
-from core.store.transaction import Row, Transaction
-from core.store.units import Engine
+from core.store.units import Engine, Row, Transaction
 from core.tool import Effect
 from core.users import Principal
 

@@ -13,8 +13,7 @@ from core.store.codecs import storable
 from core.store.port import KeyKind
 from core.store.sql.audit import record
 from core.store.sql.mapping import PREFERENCES, PRINCIPAL, preferences_of, principal_of
-from core.store.transaction import Transaction
-from core.store.units import Facet, reads, writes
+from core.store.units import Facet, Transaction, reads, writes
 from core.users import NO_PREFERENCES, Account, Identity, Preferences, Principal, Role, Via
 
 _RECORDED = {Via.PAIRED, Via.LINKED}

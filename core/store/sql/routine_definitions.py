@@ -11,8 +11,7 @@ from core.store.routine_rows import RoutineRow, RoutineStanding, RoutineText
 from core.store.sql import job_changes, run_journal
 from core.store.sql.audit import record
 from core.store.sql.mapping import ALL, like, marks
-from core.store.transaction import Row, Transaction
-from core.store.units import Facet, reads, writes
+from core.store.units import Facet, Row, Transaction, reads, writes
 
 ROUTINE = (
     "o.id, o.owner_id, o.name, o.kind, o.definition, o.cooldown_us, o.max_concurrent,"

@@ -20,7 +20,7 @@ from core.store.routine_rows import (
 from core.store.sql import run_journal
 from core.store.sql.routine_definitions import MAX_WAITING, by_id
 from core.store.sql.usage import used_by_routine
-from core.store.transaction import Transaction
+from core.store.units import Transaction
 
 RESTING_KEPT = 20
 """Number of messages that found a routine resting which are kept: a busy group fills no list of runs."""

@@ -1,7 +1,8 @@
 """The journal of runs without a person: threads of their own, with the entries and calls that chats have.
 
 Implements core.store.routine_port.RunJournal. What a run says and does is recorded by core.store.sql.steps.
-Runs of one routine at the same time have a thread each; one after the other they share it.
+Runs of one routine at the same time have a thread each; one after the other they share it. Subtasks are runs
+that carry out one call of another run each, with its id, and end with the outcome of it at the latest.
 """
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
@@ -13,17 +14,16 @@ from core.events import NO_MODELS, ModelTrace, RunKind
 from core.gates import ConsentSettings
 from core.routine import RunStatus
 from core.store.codecs import said_from_columns, storable, trace_to_json
-from core.store.routine_rows import RunSteps
+from core.store.routine_rows import RunSteps, StartedSubtask
 from core.store.rows import CallState, TurnState
 from core.store.sql.grants import in_thread, left_out, own_grants
 from core.store.sql.mapping import ACTIVE, CALL, CALL_FROM, call_of
 from core.store.sql.people import known_user
-from core.store.sql.steps import end_calls, used_by_subtasks
+from core.store.sql.steps import end_calls, payer_of, used_by_subtasks
 from core.store.sql.turns import append, keep_models, require_running, start_turn, thread
 from core.store.sql.usage import settle as settle_calls
 from core.store.sql.usage import unanswered
-from core.store.transaction import Transaction
-from core.store.units import Facet, reads, writes
+from core.store.units import Facet, Transaction, reads, writes
 from core.transcript import AssistantSaid, ResultStatus, ToolResult, UserSaid
 from core.usage import CallKind, Payer, Reservation
 
@@ -205,3 +205,69 @@ class RunJournalUnits(Facet):
     def keep_models(self, tx: Transaction, run_id: str, models: ModelTrace) -> None:
         require_running(tx, run_id, heed_stop=True)
         keep_models(tx, run_id, models)
+
+
+SUBTASK_CHANNEL = "subtask"
+"""The channel of a subtask's thread: no message comes from it, and none goes there."""
+
+
+def _begin(tx: Transaction, call_id: str, parent: str, asked: UserSaid) -> Reservation | None:
+    run = tx.one("SELECT principal_id, kind, thread_id, consent_thread FROM runs WHERE id = ?", parent)
+    assert run is not None  # noqa: S101 - it has just been found running
+    principal_id, kind, thread_id, consent_thread = run
+    tx.run(
+        "INSERT INTO threads (id, owner_id, channel, scope, address, title, created_at, last_active_at, kind)"
+        " VALUES (?1, ?2, ?3, ?1, '', '', ?4, ?4, 'subtask')",
+        call_id,
+        principal_id,
+        SUBTASK_CHANNEL,
+        tx.clock.now(),
+    )
+    on, owner = thread(tx, call_id), known_user(tx, principal_id)
+    begun = start_turn(
+        tx, on, owner, call_id, [asked], SUBTASK_CHANNEL, on.address, events=[], payer=payer_of(tx, parent)
+    )
+    tx.run(
+        "UPDATE runs SET kind = ?, consent_thread = ?, attempts = 0 WHERE id = ?",
+        RunKind.SUBTASK.value,
+        thread_id if kind == RunKind.CHAT else consent_thread,
+        call_id,
+    )
+    return begun.reserved
+
+
+def with_subtasks(tx: Transaction, run_id: str) -> RunSteps:
+    """Return the steps of a run, with those of its subtasks after its own."""
+    begun = tx.all(
+        "SELECT c.id FROM calls c JOIN runs s ON s.id = c.id WHERE c.turn_id = ? ORDER BY c.seq", run_id
+    )
+    run, found = steps(tx, run_id), [steps(tx, call_id) for (call_id,) in begun]
+    said = tuple(one for sub in found for one in sub.said)
+    calls = tuple(call for sub in found for call in sub.calls)
+    return replace(run, said=(*run.said, *said), calls=(*run.calls, *calls))
+
+
+class SubtaskUnits(RunJournalUnits):
+    """The units of RunJournal, with those of subtasks."""
+
+    @writes
+    def begin_subtask(self, tx: Transaction, call_id: str, asked: UserSaid) -> StartedSubtask:
+        call = tx.one("SELECT turn_id FROM calls WHERE id = ? AND state <> 'ended'", call_id)
+        if call is None:
+            raise StaleTurn(f"there is no call {call_id} without an outcome")
+        require_running(tx, call[0], heed_stop=True)
+        known = tx.one("SELECT state FROM runs WHERE id = ?", call_id)
+        if known is None:
+            reserved = _begin(tx, call_id, call[0], asked)
+            return StartedSubtask(steps(tx, call_id), reserved=reserved)
+        if known[0] == TurnState.RUNNING:
+            settle(tx, call_id, goes_on=True)
+            return StartedSubtask(steps(tx, call_id))
+        ended = steps(tx, call_id)
+        answers = [one.text for one in ended.said if isinstance(one, AssistantSaid)]
+        return StartedSubtask(ended, answer=answers[-1] if answers else "")
+
+    @writes
+    def end_subtask(self, tx: Transaction, call_id: str, answer: AssistantSaid, models: ModelTrace) -> None:
+        require_running(tx, call_id)
+        close_run(tx, call_id, TurnState.DONE, answer, models)

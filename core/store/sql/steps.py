@@ -42,8 +42,7 @@ from core.store.sql.turns import (
     require_running,
 )
 from core.store.sql.usage import reserve_ahead
-from core.store.transaction import Row, Transaction
-from core.store.units import Facet, reads, writes
+from core.store.units import Facet, Row, Transaction, reads, writes
 from core.tool import ProcessInfo, UseLimit
 from core.transcript import AssistantSaid, Entry, Note, Said, Summary, ToolCalled, ToolResult, UserSaid
 from core.usage import CallKind, Payer, Reservation

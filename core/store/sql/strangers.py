@@ -4,12 +4,12 @@ user."""
 from core.audit_chain import AuditKind
 from core.messages import ChoiceAnswer, InboundMessage, Sender
 from core.store.accept import Accepted, AccountLinked, PairingOffered, Stranger, TurnedAway
-from core.store.pairing import CODE_LIFE_US, RATE_WINDOW_US, StrangerView
+from core.store.accounts import CODE_LIFE_US, RATE_WINDOW_US, StrangerView
 from core.store.rows import Draft
 from core.store.sql import audit, pairing, people
 from core.store.sql.inbox import NewEvent, in_reply, record
 from core.store.sql.outbox import Cause, enqueue
-from core.store.transaction import Transaction
+from core.store.units import Transaction
 from core.users import Identity, Via
 
 Person = InboundMessage | ChoiceAnswer

@@ -1,21 +1,117 @@
-"""Changes of whole threads: which one a key leads to, its name, closed, open and deleted."""
+"""Changes of whole threads: which one a key leads to, its name, closed, open and deleted; undo, redo, clear.
+
+The transaction that deletes a thread notes its files, so that a hub which dies before it removed them finds
+them at its next start. A file that another thread refers to is left; it goes with the last of them. Undo,
+redo and clear are marks on a thread's entries: none is changed or removed. Each takes a
+position of the thread, so that the next turn reads the journal again.
+"""
 
 # ruff: noqa: S608 - statements are constants, values are always bound
 
+import re
+import uuid
+from collections.abc import Sequence
+from itertools import takewhile
+
 from core.audit_chain import AuditKind
 from core.errors import IllegalChange
+from core.lazy import dataclass
 from core.messages import THREAD_FILE, Moved
+from core.ports import OutboxRow
 from core.store.accept import Accepted
-from core.store.codecs import message_to_json, storable, strings_to_json
-from core.store.rows import ThreadChange, ThreadRow
-from core.store.sql import audit, people, thread_files
+from core.store.codecs import (
+    event_extra_from_json,
+    message_to_json,
+    said_from_columns,
+    storable,
+    strings_to_json,
+)
+from core.store.conversations import (
+    UNDONE,
+    Checkpoint,
+    Checkpoints,
+    LastingEffect,
+    ThreadState,
+    require_change,
+)
+from core.store.feed import ARCHIVES, DeletedFile, FileKind
+from core.store.rows import ThreadChange, ThreadRow, TurnState
+from core.store.sql import audit, people
+from core.store.sql.feed import FOR_GOOD, cleared_to, position
 from core.store.sql.inbox import NewEvent, lead_to, record
-from core.store.sql.outbox import NOTHING
-from core.store.sql.search import forget_said
-from core.store.sql.turns import thread
-from core.store.states import ThreadState, require_change
-from core.store.transaction import Transaction
+from core.store.sql.mapping import ALL, ENTRY, LIVE, entry_of
+from core.store.sql.memory import forget_said
+from core.store.sql.outbox import NOTHING, mark
+from core.store.sql.turns import MAX_CHECKPOINTS, thread
+from core.store.units import Row, Transaction
+from core.transcript import Note, UserSaid
 from core.users import ThreadKey, scope_of
+
+_ARCHIVE = re.compile(rf"{ARCHIVES}/([0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}})")
+
+NOTED = (
+    "SELECT f.kind, f.name, CASE f.kind WHEN 'upload' THEN"
+    " EXISTS (SELECT 1 FROM entries e WHERE e.kind = 'user'"
+    " AND lower(e.extra) LIKE lower('%' || f.name || '%'))"
+    " OR EXISTS (SELECT 1 FROM inbox i WHERE lower(i.extra) LIKE lower('%' || f.name || '%'))"
+    " WHEN 'outputs' THEN 0"
+    " ELSE EXISTS (SELECT 1 FROM threads t WHERE t.id = f.name)"
+    " OR EXISTS (SELECT 1 FROM entries e WHERE e.kind = 'summary'"
+    f" AND lower(e.text) LIKE lower('%{ARCHIVES}/' || f.name || '%'))"
+    " END FROM deleted_files f ORDER BY f.kind, f.name LIMIT ?"
+)
+"""Reads the notes. Those of uploads are looked for in all messages: threads are seldom deleted."""
+KNOWN_CALLS = (
+    "SELECT id FROM calls WHERE id IN ",
+    "SELECT call_id FROM entries WHERE kind = 'result' AND call_id IN ",  # a branch has no more of a call
+)
+"""Read which calls are known; the second reads all messages, for the calls that the first doesn't find."""
+
+
+def note(tx: Transaction, thread_id: str) -> None:
+    """Note the files of a thread that is about to be deleted."""
+    said = tx.all(
+        "SELECT kind, text, call_id, name, extra FROM entries"
+        " WHERE thread_id = ? AND kind = 'user' AND extra IS NOT NULL",
+        thread_id,
+    )
+    files = [
+        file
+        for row in said
+        if isinstance(one := said_from_columns(*row), UserSaid)
+        for file in one.attachments
+    ]
+    came = tx.all("SELECT extra FROM inbox WHERE thread_id = ? AND extra IS NOT NULL", thread_id)
+    files += [file for (extra,) in came for file in event_extra_from_json(extra).attachments]
+    noted = {(FileKind.UPLOAD, file.handle) for file in files if _is_id(file.handle)}
+    summaries = tx.all("SELECT text FROM entries WHERE thread_id = ? AND kind = 'summary'", thread_id)
+    archives = {thread_id, *(found for (text,) in summaries for found in _ARCHIVE.findall(text))}
+    noted |= {(FileKind.ARCHIVE, name) for name in archives} | {(FileKind.OUTPUTS, thread_id)}
+    for kind, name in sorted(noted):
+        tx.run(
+            "INSERT INTO deleted_files (kind, name) VALUES (?, ?) ON CONFLICT (kind, name) DO NOTHING",
+            kind.value,
+            name,
+        )
+
+
+def noted(rows: Sequence[Row]) -> Sequence[DeletedFile]:
+    """Return what `NOTED` reads."""
+    return [DeletedFile(FileKind(kind), name, bool(wanted)) for kind, name, wanted in rows]
+
+
+def forget(tx: Transaction, files: Sequence[DeletedFile]) -> None:
+    """Drop the notes of these files."""
+    for file in files:
+        tx.run("DELETE FROM deleted_files WHERE kind = ? AND name = ?", file.kind.value, file.name)
+
+
+def _is_id(handle: str) -> bool:
+    """Return whether a file's handle may be an upload's. Platforms name their files otherwise."""
+    try:
+        return str(uuid.UUID(handle)) == handle
+    except ValueError:
+        return False
 
 
 def switch(tx: Transaction, key: ThreadKey, thread_id: str) -> ThreadRow:
@@ -111,7 +207,7 @@ def delete(tx: Transaction, on: ThreadRow, by: str) -> None:
     if on.active_turn_id is not None or waiting is not None or is_sending(tx, on.id):
         raise IllegalChange(f"thread {on.id} is at work, so it can't be deleted")
     audit.record(tx, AuditKind.THREAD_DELETED, on.id, actor=by, thread_id=on.id)
-    thread_files.note(tx, on.id)
+    note(tx, on.id)
     forget_said(tx, on.id)
     tx.run(
         "UPDATE outbox SET message = ?, turn_id = NULL, gate_id = NULL, menu_id = NULL, settled = 1,"
@@ -167,3 +263,189 @@ def move(tx: Transaction, event: Moved) -> Accepted:
         outcome = "moved: 1 conversation continues" if keys == 1 else f"moved: {keys} conversations continue"
     record(tx, NewEvent(event, outcome))
     return Accepted(outcome, None, duplicate=False)
+
+
+PREVIEW_CHARS = 200
+_IN_TURNS = f"e.thread_id = ? AND e.turn_id IS NOT NULL AND e.kind <> 'summary' AND {LIVE}"
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTurn:
+    """A turn that is part of its conversation. `first_seq`: the position of its first input."""
+
+    turn_id: str
+    first_seq: int
+
+
+def newest_turns(tx: Transaction, thread_id: str, limit: int) -> list[LiveTurn]:
+    """Return the thread's newest live turns, the newest first."""
+    found: list[LiveTurn] = []
+    after, before = cleared_to(tx, thread_id), ALL
+    while len(found) < limit:
+        row = tx.one(
+            "SELECT tn.id, tn.first_seq FROM runs tn WHERE tn.id = (SELECT e.turn_id FROM entries e"
+            f" WHERE {_IN_TURNS} AND e.seq > ? AND e.seq < ? ORDER BY e.seq DESC LIMIT 1)",
+            thread_id,
+            after,
+            before,
+        )
+        if row is None:
+            break
+        found.append(LiveTurn(*row))
+        before = row[1]
+    return found
+
+
+def view(tx: Transaction, thread_id: str, number: int) -> Checkpoints:
+    """Return the thread's checkpoints, and the live turn of that number (0: none is named)."""
+    row = tx.one("SELECT checkpoints FROM threads WHERE id = ?", thread_id)
+    newest = tuple(_checkpoint(tx, turn) for turn in newest_turns(tx, thread_id, MAX_CHECKPOINTS))
+    brought_back = redoable(tx, thread_id)
+    return Checkpoints(
+        newest,
+        0 if row is None else row[0],
+        0 if brought_back is None else len(brought_back[1]),
+        _numbered(tx, thread_id, number) if number else None,
+    )
+
+
+def _numbered(tx: Transaction, thread_id: str, number: int) -> Checkpoint | None:
+    row = tx.one(
+        "SELECT tn.id, tn.first_seq FROM runs tn WHERE tn.thread_id = ? AND tn.number = ?"
+        f" AND EXISTS (SELECT 1 FROM entries e WHERE {_IN_TURNS} AND e.turn_id = tn.id)",
+        thread_id,
+        number,
+        thread_id,
+    )
+    return None if row is None else _checkpoint(tx, LiveTurn(*row))
+
+
+def _checkpoint(tx: Transaction, turn: LiveTurn) -> Checkpoint:
+    row = tx.one(
+        "SELECT tn.number, tn.state, e.kind, e.text FROM runs tn JOIN entries e"
+        " ON e.thread_id = tn.thread_id AND e.seq = tn.first_seq WHERE tn.id = ?",
+        turn.turn_id,
+    )
+    assert row is not None  # noqa: S101 - a turn begins with its input
+    number, state, kind, text = row
+    ran = tx.all(
+        "SELECT c.tool, coalesce(c.edited, e.text) FROM calls c"
+        " JOIN entries e ON e.thread_id = c.thread_id AND e.seq = c.seq WHERE c.turn_id = ?"
+        " AND c.effect <> 'none' AND c.status IN ('ok', 'error', 'unknown') ORDER BY c.seq",
+        turn.turn_id,
+    )
+    effects = tuple(LastingEffect(tool, arguments) for tool, arguments in ran)
+    said = text[:PREVIEW_CHARS] if kind == "user" else ""
+    return Checkpoint(turn.turn_id, number, said, TurnState(state), effects)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnInput:
+    """The input of a turn, and when it was said (microseconds UTC)."""
+
+    said: tuple[UserSaid | Note, ...]
+    at: int
+
+
+def newest_input(tx: Transaction, thread_id: str) -> TurnInput:
+    """Return the input of the newest live turn: what people said, or the note with which it went on."""
+    (newest,) = newest_turns(tx, thread_id, 1)
+    rows = tx.all(
+        f"SELECT {ENTRY} FROM entries e WHERE e.thread_id = ? AND e.turn_id = ? ORDER BY e.seq",
+        thread_id,
+        newest.turn_id,
+    )
+    entries = [entry_of(row) for row in rows]
+    said = [entry.said for entry in takewhile(lambda entry: isinstance(entry.said, UserSaid), entries)]
+    return TurnInput(
+        tuple(one for one in said or [entries[0].said] if isinstance(one, UserSaid | Note)), entries[0].at
+    )
+
+
+def undo(tx: Transaction, thread_id: str, turns: int) -> tuple[OutboxRow, ...]:
+    """Take back the newest live turns, and all that was said since the first of them. Return the marks on
+    their messages."""
+    found = newest_turns(tx, thread_id, turns)
+    at = position(tx, thread_id)
+    tx.run(
+        "UPDATE entries SET undone = ? WHERE thread_id = ? AND seq >= ? AND undone IS NULL"
+        " AND kind <> 'summary'",
+        at,
+        thread_id,
+        found[-1].first_seq,
+    )
+    _move(tx, thread_id, -len(found))
+    return mark(tx, [turn.turn_id for turn in found], UNDONE)
+
+
+def redoable(tx: Transaction, thread_id: str) -> tuple[int, Sequence[str]] | None:
+    """Return the position of the newest undo and the turns it took back. None if there is none,
+    or if the conversation has gone on since."""
+    row = tx.one("SELECT max(undone) FROM entries WHERE thread_id = ? AND undone > 0", thread_id)
+    if row is None or row[0] is None:
+        return None
+    at: int = row[0]
+    gone_on = (
+        f"SELECT 1 FROM entries e WHERE e.thread_id = ? AND e.seq > ? AND e.kind <> 'summary' AND {LIVE}"
+    )
+    if tx.one(f"{gone_on} LIMIT 1", thread_id, at) is not None:
+        return None
+    taken = tx.all(
+        "SELECT DISTINCT e.turn_id FROM entries e WHERE e.thread_id = ?1 AND e.turn_id IS NOT NULL"
+        " AND e.seq IN (SELECT u.seq FROM entries u WHERE u.thread_id = ?1 AND u.undone = ?2)",
+        thread_id,
+        at,
+    )
+    return at, [turn_id for (turn_id,) in taken]
+
+
+def redo(tx: Transaction, thread_id: str) -> tuple[OutboxRow, ...]:
+    """Bring back what the newest undo took, if the conversation has not gone on since. Return the changes of
+    its messages, which lose their marks."""
+    found = redoable(tx, thread_id)
+    if found is None:
+        return ()
+    at, turn_ids = found
+    position(tx, thread_id)
+    tx.run("UPDATE entries SET undone = NULL WHERE thread_id = ? AND undone = ?", thread_id, at)
+    _move(tx, thread_id, len(turn_ids))
+    return mark(tx, turn_ids, None)
+
+
+def clear(tx: Transaction, thread_id: str) -> tuple[OutboxRow, ...]:
+    """Take everything out of the conversation for good, with all checkpoints. Return the marks on messages of
+    its newest turns."""
+    newest = newest_turns(tx, thread_id, MAX_CHECKPOINTS)
+    position(tx, thread_id)
+    tx.run(
+        "UPDATE entries SET undone = ? WHERE thread_id = ? AND (undone IS NULL OR undone > 0)",
+        FOR_GOOD,
+        thread_id,
+    )
+    tx.run("UPDATE threads SET checkpoints = 0 WHERE id = ?", thread_id)
+    return mark(tx, [turn.turn_id for turn in newest], UNDONE)
+
+
+def _move(tx: Transaction, thread_id: str, by: int) -> None:
+    tx.run("UPDATE threads SET checkpoints = checkpoints + ? WHERE id = ?", by, thread_id)
+
+
+def copy(tx: Transaction, thread_id: str, last_turn_id: str, new_thread_id: str) -> None:
+    """Copy a thread's live entries up to the end of a turn into a new thread, where they are of no turn."""
+    tx.run(
+        "INSERT INTO entries (thread_id, seq, turn_id, at, kind, text, call_id, name, extra)"
+        " SELECT ?, e.seq, NULL, e.at, e.kind, e.text, e.call_id, e.name, e.extra FROM entries e"
+        f" WHERE e.thread_id = ? AND e.seq <= (SELECT tn.last_seq FROM runs tn WHERE tn.id = ?) AND {LIVE}",
+        new_thread_id,
+        thread_id,
+        last_turn_id,
+    )
+    tx.run(
+        "UPDATE threads SET origin_id = ?, origin_turn = (SELECT tn.number FROM runs tn WHERE tn.id = ?),"
+        " last_seq = (SELECT tn.last_seq FROM runs tn WHERE tn.id = ?) WHERE id = ?",
+        thread_id,
+        last_turn_id,
+        last_turn_id,
+        new_thread_id,
+    )
+    tx.changes.threads.add(new_thread_id)

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from core.audit_chain import AuditKind
 from core.errors import IllegalChange, StaleTurn
 from core.events import NO_MODELS, ModelTrace, RunKind
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.messages import Address, MessageRef
 from core.ports import OutboxRow
 from core.store.codecs import encode, said_to_columns, trace_from_json, trace_to_json
+from core.store.conversations import ThreadState, may_become, require_change
 from core.store.rows import CallState, Draft, ThreadRow, TurnFinished, TurnStart, TurnState
 from core.store.sql.audit import events_of, record
 from core.store.sql.feed import put_messages
@@ -26,8 +27,7 @@ from core.store.sql.mapping import (
 from core.store.sql.outbox import Cause, enqueue, enqueue_instead
 from core.store.sql.people import choices, known_user
 from core.store.sql.usage import reserve_ahead, settle, unanswered
-from core.store.states import ThreadState, may_become, require_change
-from core.store.transaction import Row, Transaction
+from core.store.units import Row, Transaction
 from core.transcript import (
     AssistantSaid,
     Entry,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from core.clock import SECOND_US
 from core.store.sql.leases import not_held
-from core.store.transaction import Transaction
+from core.store.units import Transaction
 from core.usage import MICRO_USD, CallEnd, CallKind, Payer, Reservation, day_start, token_bound
 
 HOUR_US = 3600 * SECOND_US

@@ -14,12 +14,12 @@ from core.audit_chain import ChainKeys, PassingKeys
 from core.clock import Clock
 from core.errors import StoreUnavailable
 from core.ids import Ids
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
+from core.store.conversations import Phrase, indexed_terms
 from core.store.feed import ChangeLog
 from core.store.lease import Lease
 from core.store.rows import is_prefix, note_terms
-from core.store.search import Phrase, indexed_terms
-from core.store.transaction import Policy, Row, Unit
+from core.store.units import Policy, Row, Unit
 
 BUSY_TIMEOUT_S = 5.0
 """The time a writer waits for another process's transaction (a command line while the hub runs)."""
@@ -121,7 +121,7 @@ def is_failure_of_the_disk(error: BaseException) -> bool:
 
 
 class SqliteNoteIndex:
-    """Implements core.store.transaction.NoteIndex by FTS5, in the table `memory_terms`."""
+    """Implements core.store.units.NoteIndex by FTS5, in the table `memory_terms`."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -155,7 +155,7 @@ def _quoted(terms: Sequence[str], *, prefix: bool) -> str:
 
 
 class SqliteWordSearch:
-    """Implements core.store.search.WordSearch by FTS5, in the table `said_terms`."""
+    """Implements core.store.conversations.WordSearch by FTS5, in the table `said_terms`."""
 
     condition = "s.id IN (SELECT rowid FROM said_terms WHERE said_terms MATCH ?)"
 
@@ -164,7 +164,7 @@ class SqliteWordSearch:
 
 
 class SqliteSaidIndex(SqliteWordSearch):
-    """Implements core.store.transaction.SaidIndex."""
+    """Implements core.store.units.SaidIndex."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -183,7 +183,7 @@ class SqliteSaidIndex(SqliteWordSearch):
 
 @dataclass(frozen=True, slots=True)
 class SqliteTransaction:
-    """A unit's access to one connection; implements core.store.transaction.Transaction."""
+    """A unit's access to one connection; implements core.store.units.Transaction."""
 
     connection: sqlite3.Connection
     clock: Clock

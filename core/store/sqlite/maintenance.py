@@ -14,8 +14,8 @@ from pathlib import Path
 from core.clock import Clock, SystemClock
 from core.errors import SchemaTooNew, SchemaTooOld, StoreUnavailable
 from core.ids import RandomIds
-from core.lazy_dataclass import dataclass
-from core.store.search import indexed_terms
+from core.lazy import dataclass
+from core.store.conversations import indexed_terms
 from core.store.sqlite.connection import (
     SqliteTransaction,
     connect_reader,
@@ -23,7 +23,7 @@ from core.store.sqlite.connection import (
     database_uri,
     what_to_do,
 )
-from core.store.transaction import Policy, Transaction
+from core.store.units import Policy, Transaction
 
 # The schema: one script that makes a new database, and numbered ones that upgrade older databases.
 

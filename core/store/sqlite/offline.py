@@ -26,7 +26,7 @@ from core.store.sqlite.connection import (
     what_to_do,
 )
 from core.store.sqlite.maintenance import require_current, snapshot
-from core.store.transaction import Row, Unit
+from core.store.units import Row, Unit
 
 T = TypeVar("T")
 

@@ -34,7 +34,7 @@ from core.store.sqlite.connection import (
 )
 from core.store.sqlite.maintenance import current_schema, migrate
 from core.store.sqlite.offline import Listings
-from core.store.transaction import HISTORY_LIMIT_CHARS, MERGE_LIMIT, Policy, Spending, Unit
+from core.store.units import HISTORY_LIMIT_CHARS, MERGE_LIMIT, Policy, Spending, Unit
 from core.usage import NO_BUDGET, Budget, Expected
 
 T = TypeVar("T")

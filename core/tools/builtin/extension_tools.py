@@ -1,5 +1,5 @@
 """`tool_install` and `tool_remove`, for the person's extensions, and `sign_in`. No unattended run has the
-first two (core.consent.facts.AUTONOMOUS_DENYLIST), and an owner approves each addition, with all of it in
+first two (core.consent.rules.AUTONOMOUS_DENYLIST), and an owner approves each addition, with all of it in
 sight."""
 
 from collections.abc import Callable, Sequence
@@ -8,8 +8,19 @@ from typing import Annotated, Protocol
 from pydantic import Field
 
 from core.errors import SignInRequired, ToolDenied, ToolFailed
-from core.extension import Extension, ExtensionRefused, checked
-from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool, Workspace
+from core.tool import (
+    Arguments,
+    CallContext,
+    Data,
+    Effect,
+    Extension,
+    ExtensionRefused,
+    Requirement,
+    Risk,
+    Tool,
+    Workspace,
+    checked,
+)
 from core.tools.definition import tool
 from core.tools.sign_in import SignIns
 from core.users import Principal

@@ -18,7 +18,7 @@ from pydantic import Field
 from yarl import URL
 
 from core.errors import InvalidArguments, ToolError
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.safety.network import NetworkGuard
 from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool, Workspace, use_limits
 from core.tools.definition import tool

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from core.clock import SECOND_US
 from core.errors import InvalidArguments, ToolFailed
-from core.store.search import QUERY_LIMIT_CHARS, SearchHit, SearchWanted, index_all, parse_search
+from core.store.conversations import QUERY_LIMIT_CHARS, SearchHit, SearchWanted, index_all, parse_search
 from core.tool import CallContext, Data, Effect, Requirement, Tool
 from core.tools.definition import tool
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 from pydantic import Field
 
 from core.errors import InvalidArguments, OutcomeUnknown, ToolFailed, ToolTimeout
-from core.lazy_module import LazyModule
+from core.lazy import LazyModule
 from core.safety.fencing import HeadAndTail
 from core.safety.paths import PathGuard, file_digest, guard_of, outside_path
 from core.safety.shell.lexer import Plan

@@ -10,7 +10,7 @@ from pydantic import Field
 from yarl import URL
 
 from core.errors import ToolFailed
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.safety.network import NetworkGuard
 from core.tool import CallContext, Data, Effect, Requirement, Tool, use_limits
 from core.tools.builtin.http import OWN_SHARE_OF_DEADLINE, web_client

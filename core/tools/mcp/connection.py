@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.off_loop import finish
 from core.safety.fencing import HeadAndTail
 from core.tool import Arguments, ProcessInfo
-from core.tools.bounds import bound
+from core.tools.child import bound
 from core.tools.mcp.catalog import Listed
 from core.tools.processes import MARKER, end_marked, kill_group, process_info
 

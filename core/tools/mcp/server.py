@@ -19,7 +19,7 @@ from enum import StrEnum
 
 from core.clock import Clock
 from core.errors import HubError, SchemaRefused, SignInRequired, ToolFailed
-from core.lazy_dataclass import dataclass
+from core.lazy import dataclass
 from core.off_loop import end_with_caller, off_loop
 from core.safety.fencing import sanitise
 from core.tool import Arguments, CallContext, Effect, Tool

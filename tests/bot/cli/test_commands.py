@@ -210,7 +210,7 @@ async def test_help_loads_nothing_it_does_not_need(tmp_path: Path, words: list[s
     assert "Usage: hubbub" in out.decode()
     assert not HEAVY & set(loaded)
     assert [name for name in loaded if name.startswith(("core.", "channels.", "bot.config.load"))] == [
-        "core.lazy_module"
+        "core.lazy"
     ]
     assert len(loaded) < MODULES_LIMIT, len(loaded)
 

@@ -1,7 +1,7 @@
 """The look at containers before a full job: a daemon that does not answer is out of reach."""
 
 from bot.jobs.builder import DockerProbe
-from core.jobs.dispatch import Readiness
+from core.jobs.service import Readiness
 
 NOWHERE = {"DOCKER_HOST": "tcp://127.0.0.1:1"}
 

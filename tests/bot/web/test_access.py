@@ -10,7 +10,7 @@ import pytest_asyncio
 from starlette.routing import BaseRoute, Mount, Route
 
 from core.clock import SECOND_US
-from core.store.pairing import INVITATION_LIFE_US
+from core.store.accounts import INVITATION_LIFE_US
 from core.store.sql.people import UNDO_US
 from tests.bot.web.api_client import Client, client
 from tests.bot.web.test_login import Page, handed_in

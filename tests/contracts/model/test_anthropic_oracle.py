@@ -18,7 +18,7 @@ from anthropic.types.message_create_params import (
 from core.clock import SystemClock
 from core.model.anthropic import AnthropicModel, Dialect, RequestTexts
 from core.model.base import ImagePart, ModelAbilities, ModelReply, ModelRequest, ThinkingStyle, ToolSpec
-from core.model.http import model_client
+from core.model.provider_http import model_client
 from core.transcript import AssistantSaid, Note, Origin, ResultStatus, ToolCalled, ToolResult, UserSaid
 from core.users import Thinking
 from tests.core.model.sdk_types import complaints

@@ -25,8 +25,8 @@ from core.model.base import (
     closing,
 )
 from core.model.demo import DemoModel
-from core.model.http import model_client
 from core.model.openai import OpenAIModel
+from core.model.provider_http import model_client
 from core.transcript import (
     AssistantSaid,
     Note,

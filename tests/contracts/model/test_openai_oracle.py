@@ -17,8 +17,8 @@ from openai.types.chat.completion_create_params import (
 
 from core.clock import SystemClock
 from core.model.base import ImagePart, ModelReply, ModelRequest, ToolSpec
-from core.model.http import model_client
 from core.model.openai import Dialect, OpenAIModel, RequestTexts
+from core.model.provider_http import model_client
 from core.transcript import AssistantSaid, ResultStatus, ToolCalled, ToolResult, UserSaid
 from core.users import Thinking
 from tests.core.model.recorded_server import RecordedServer, answer

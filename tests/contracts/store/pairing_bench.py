@@ -14,8 +14,7 @@ from core.store.accept import (
     TurnedAway,
     Verdict,
 )
-from core.store.effects import OfferLink
-from core.store.pairing import (
+from core.store.accounts import (
     CODE_LIFE_US,
     ClaimRefused,
     ClaimView,
@@ -25,6 +24,7 @@ from core.store.pairing import (
     PairingRequest,
     StrangerView,
 )
+from core.store.effects import OfferLink
 from core.users import Identity, Principal, Role
 from tests.contracts.store.bench import ADA, BEN, CHANNEL, SECOND, Bench, Rules
 

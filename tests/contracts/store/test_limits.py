@@ -2,8 +2,8 @@
 
 from core.messages import plain
 from core.store.accept import Admitted, TurnedAway, Verdict
+from core.store.accounts import CODE_LIFE_US
 from core.store.effects import SayAtTimes
-from core.store.pairing import CODE_LIFE_US
 from tests.contracts.store.bench import BEN, SECOND, Bench, Rules
 from tests.contracts.store.pairing_bench import EVE, LIFE_S, Door, grant, settle
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from core.store.accept import Verdict
+from core.store.accounts import CODE_LIFE_US, LinkOffer
 from core.store.effects import OfferLink
-from core.store.pairing import CODE_LIFE_US, LinkOffer
 from core.users import Account, Identity, Via
 from tests.contracts.store.bench import ADA, BEN, CHANNEL, Bench, Rules, admit, text_of
 from tests.contracts.store.pairing_bench import CODES, EVE, Door, grant, identity_of, joined, offered, settle

@@ -5,9 +5,9 @@ import asyncio
 from core.messages import Address, plain
 from core.ports import OutboxRow
 from core.store.accept import AccountLinked, Stranger, Verdict
+from core.store.accounts import LinkOffer
 from core.store.facets import NoticeAddress
 from core.store.feed import HubSaid
-from core.store.pairing import LinkOffer
 from core.users import Account, Via
 from tests.contracts.store.bench import ADA, BEN, CHANNEL, SECOND, Bench, Rules, admit, text_of
 from tests.contracts.store.conftest import Database

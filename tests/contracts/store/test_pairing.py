@@ -5,8 +5,7 @@ import asyncio
 from core.messages import plain
 from core.ports import SendState
 from core.store.accept import Admitted, TurnedAway, Verdict
-from core.store.effects import NoteWrongCode
-from core.store.pairing import (
+from core.store.accounts import (
     ClaimRefused,
     ClaimView,
     PairingApproved,
@@ -14,6 +13,7 @@ from core.store.pairing import (
     RequestState,
     WrongCodes,
 )
+from core.store.effects import NoteWrongCode
 from core.users import Identity, Principal, Role, Via
 from tests.contracts.store.bench import ADA, BEN, CHANNEL, Bench, Rules, text_of
 from tests.contracts.store.conftest import Database

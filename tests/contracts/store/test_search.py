@@ -6,8 +6,8 @@ from dataclasses import replace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from core.store.conversations import SearchHit, parse_search
 from core.store.feed import ThreadsWanted
-from core.store.search import SearchHit, parse_search
 from tests.contracts.store.bench import ADA, BEN, SECOND, START, Bench
 
 DAY = 24 * 3600

@@ -7,9 +7,7 @@ import pytest
 
 from core.errors import IllegalChange
 from core.messages import Address
-from core.store.effects import CloseThread
-from core.store.rows import ThreadRow, TurnState
-from core.store.states import (
+from core.store.conversations import (
     THREAD_CHANGES,
     TURN_CHANGES,
     ThreadState,
@@ -17,6 +15,8 @@ from core.store.states import (
     require_change,
     thread_state,
 )
+from core.store.effects import CloseThread
+from core.store.rows import ThreadRow, TurnState
 from tests.contracts.store.bench import Bench
 
 IDLE = ThreadRow("t", "ada", "chat", "-", Address("a"), "", 0, 0)

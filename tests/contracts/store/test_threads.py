@@ -8,7 +8,7 @@ from core.errors import IllegalChange
 from core.gates import Option
 from core.messages import THREAD_FILE, Choice, File, Message, MessageRef, Plain, plain
 from core.ports import Posted
-from core.store.checkpoints import MenuKind
+from core.store.conversations import MenuKind
 from core.store.effects import DeleteThread, OpenMenu, Say, UndoTurns
 from core.store.rows import Draft
 from core.store.sql.store import SqlStore

@@ -1,7 +1,7 @@
 """Calls to be judged, put together from what a test is about."""
 
 from core.consent.decide import decide
-from core.consent.facts import (
+from core.consent.rules import (
     Allow,
     Ask,
     Autonomous,

@@ -4,7 +4,8 @@ import pytest
 
 from core.approvals import AdminPolicy
 from core.consent.decide import decide, never_runs
-from core.consent.facts import (
+from core.consent.rules import (
+    Access,
     Allow,
     Autonomous,
     CallFacts,
@@ -13,9 +14,9 @@ from core.consent.facts import (
     DenyReason,
     Interactive,
     Policy,
+    RolePolicy,
     ToolFacts,
 )
-from core.consent.roles import Access, RolePolicy
 from core.gates import ToolSetting
 from core.tool import Data, Requirement
 from core.users import Principal, Role

@@ -3,8 +3,7 @@
 import pytest
 
 from core.approvals import AdminPolicy, Preset
-from core.consent.facts import Autonomous, Deny, Policy, ScopeGrant
-from core.consent.roles import RolePolicy
+from core.consent.rules import Autonomous, Deny, Policy, RolePolicy, ScopeGrant
 from core.tool import Requirement, Risk
 from tests.core.consent.judged import MEMBER, grant, judge, tool, word
 

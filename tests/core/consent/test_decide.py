@@ -7,7 +7,7 @@ import pytest
 
 from core.approvals import AdminPolicy, Preset
 from core.consent.decide import decide
-from core.consent.facts import (
+from core.consent.rules import (
     Ask,
     Autonomous,
     CallFacts,
@@ -15,10 +15,10 @@ from core.consent.facts import (
     DenyReason,
     Interactive,
     Policy,
+    RolePolicy,
     ScopeGrant,
     ToolFacts,
 )
-from core.consent.roles import RolePolicy
 from core.gates import ToolSetting
 from core.tool import Data, Requirement, Risk
 from core.users import Principal

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.consent.forms import as_before, changed_by, fields_of, filled_in, lines_of, looks_like_a_form
+from core.consent.cards import as_before, changed_by, fields_of, filled_in, lines_of, looks_like_a_form
 
 CALL = {"command": "ls", "timeout_s": 5, "deep": True, "none": None}
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.consent.facts import Autonomous, Deny, Interactive, Mode, Policy, for_subtask
+from core.consent.rules import Autonomous, Deny, Interactive, Mode, Policy, for_subtask
 from tests.core.consent.judged import judge, tool, word
 
 IN, OUT = frozenset({"tool"}), frozenset[str]()

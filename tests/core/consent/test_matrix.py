@@ -20,7 +20,7 @@ import pytest
 
 from core.approvals import Preset
 from core.consent.decide import decide
-from core.consent.facts import (
+from core.consent.rules import (
     Allow,
     Ask,
     Autonomous,
@@ -30,11 +30,11 @@ from core.consent.facts import (
     Interactive,
     Mode,
     Policy,
+    RolePolicy,
     ScopeGrant,
     ToolFacts,
     for_subtask,
 )
-from core.consent.roles import RolePolicy
 from core.gates import Grant, GrantScope
 from core.tool import Data, Requirement
 from core.users import Principal, Role

@@ -3,7 +3,7 @@
 import pytest
 
 from core.consent.decide import needs_of
-from core.consent.facts import Ask, Autonomous, Deny, ScopeGrant
+from core.consent.rules import Ask, Autonomous, Deny, ScopeGrant
 from core.gates import Option, ToolSetting
 from core.tool import Need, Requirement, Risk
 from tests.core.consent.judged import grant, judge, tool, word

@@ -3,7 +3,7 @@
 import pytest
 
 from core.approvals import Preset
-from core.consent.facts import Ask, Autonomous, Policy
+from core.consent.rules import Ask, Autonomous, Policy
 from core.gates import Grant
 from core.tool import Requirement, Risk
 from tests.core.consent.judged import grant, judge, tool, word

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.approvals import AdminPolicy, ApprovalSettings, LoopLimits, Preset
-from core.consent.facts import Ask, Policy
-from core.consent.rules import DIRECT, HERE, ApprovalRule, ApprovalRules, EffectivePolicy
+from core.consent.rules import DIRECT, HERE, ApprovalRule, ApprovalRules, Ask, EffectivePolicy, Policy
 from core.gates import ConsentSettings, VoteRule
 from core.tool import Requirement
 from core.users import Principal, Role

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from core.consent import card_texts, votes
-from core.consent.votes import VoteCloses, VoteCounts, VoteRefused, VoteResult
+from core.consent import card_texts, presses
+from core.consent.presses import VoteCloses, VoteCounts, VoteRefused, VoteResult
 from core.gates import (
     Answer,
     Chose,
@@ -30,7 +30,7 @@ CHOICES = (Option.APPROVE, Option.DENY, Option.ALWAYS)
 
 
 def judge_vote(on: GateView, voter: Principal, answer: Answer, now: int = 0) -> VoteResult:
-    return votes.judge_vote(on, voter, answer, now)
+    return presses.judge_vote(on, voter, answer, now)
 
 
 def view(

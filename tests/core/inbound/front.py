@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.approvals import LoopLimits, NoPolicy
-from core.consent.facts import Policy
-from core.consent.rules import EffectivePolicy
+from core.consent.rules import EffectivePolicy, Policy
 from core.inbound.credentials import CredentialCapture, InboundCredentials
 from core.inbound.judge import EventJudge
 from core.inbound.rules import InboundRules, SessionManager

@@ -23,12 +23,11 @@ from core.gates import ConsentSettings, Gate, GateKind, Option, Options
 from core.messages import Address, WhileBusy, plain
 from core.model.base import ModelRequest
 from core.model.openai import Dialect, RequestTexts
-from core.runs.actors import ThreadActors
-from core.runs.albums import AlbumCollector
+from core.runs.actors import AlbumCollector, ThreadActors
 from core.runs.approval_requests import unknown
+from core.runs.context import NO_LIMIT, build_window
 from core.runs.recovery import ChatTurns, RunRecovery
 from core.runs.runner import Journals
-from core.runs.window import NO_LIMIT, build_window
 from core.store.accept import Accepted
 from core.store.port import Turns
 from core.store.rows import CallRow, Draft, LoadedTurn, NewCall, TurnStart, TurnState

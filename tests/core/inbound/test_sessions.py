@@ -10,8 +10,7 @@ import pytest_asyncio
 
 from core.approvals import LoopLimits, NoPolicy
 from core.clock import SystemClock
-from core.consent.facts import Policy
-from core.consent.rules import EffectivePolicy
+from core.consent.rules import EffectivePolicy, Policy
 from core.ids import RandomIds
 from core.inbound.judge import EventJudge
 from core.inbound.rules import InboundRules, SessionManager

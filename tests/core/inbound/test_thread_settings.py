@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from core import texts
 from core.events import Verbosity
-from core.inbound import thread_settings
+from core.inbound import thread_commands
 from core.people.access import ChannelAccess, DirectMode
 from core.users import UNSET, ModelChoice, Role, Thinking, ThreadSettings
 from tests.contracts.store.bench import text_of
@@ -88,20 +88,20 @@ async def test_other_words_change_nothing(front: Front, words: str) -> None:
 @pytest.mark.parametrize("words", ["/verbose on", "/model Big", "/think low"])
 async def test_before_there_is_a_conversation_nothing_is_set(front: Front, words: str) -> None:
     name = words.split()[0][1:]
-    assert await told(front, words) == thread_settings.NO_THREAD.format(name=name)
+    assert await told(front, words) == thread_commands.NO_THREAD.format(name=name)
     assert await told(front, f"/{name}")
 
 
 @pytest.mark.parametrize("words", ["/model", "/model Big", "/think high"])
 async def test_guests_choose_no_model(front: Front, words: str) -> None:
     await front.says("gus", "hello")
-    assert await told(front, words, "gus") == thread_settings.NOT_FOR_GUESTS
+    assert await told(front, words, "gus") == thread_commands.NOT_FOR_GUESTS
     assert await kept(front) == [UNSET]
 
 
 async def test_without_a_choice_the_configured_order_holds(front: Front) -> None:
     await front.says(OWNER_ACCOUNT, "hello")
-    assert await told(front, "/model default") == thread_settings.MODELS_AS_CONFIGURED
+    assert await told(front, "/model default") == thread_commands.MODELS_AS_CONFIGURED
 
 
 async def test_what_the_owner_set_for_a_person_holds_until_they_choose(front: Front) -> None:

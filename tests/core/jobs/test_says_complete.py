@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.jobs.planning import says_complete
+from core.jobs.worker import says_complete
 
 
 @pytest.mark.parametrize(

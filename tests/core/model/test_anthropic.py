@@ -23,7 +23,7 @@ from core.errors import (
 from core.model.anthropic import AnthropicModel, Dialect, RequestTexts, conversation_messages
 from core.model.anthropic_reply import ReplyAssembler
 from core.model.base import ModelAbilities, ModelReply, ModelRequest, ThinkingStyle
-from core.model.http import model_client
+from core.model.provider_http import model_client
 from core.transcript import AssistantSaid, Note, Said, ToolCalled, UserSaid
 from core.usage import Usage
 from core.users import Thinking

@@ -4,8 +4,7 @@ import tomllib
 
 import pytest
 
-from core.model.base import ModelAbilities, Price, ThinkingStyle
-from core.model.catalog import TABLE, known_model
+from core.model.base import TABLE, ModelAbilities, Price, ThinkingStyle, known_model
 from core.usage import Usage
 
 ROWS = tomllib.loads(TABLE.read_text())

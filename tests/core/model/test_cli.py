@@ -9,7 +9,7 @@ import pytest
 from core.errors import ModelMisconfigured, ModelReplyInvalid
 from core.model.base import ModelReply, ModelRequest
 from core.model.cli import CliModel, presets
-from core.model.cli_output import CliOutput
+from core.model.cli_exchange import CliOutput
 from core.model.provider import REPLY_LIMIT_CHARS
 from core.transcript import (
     AssistantSaid,

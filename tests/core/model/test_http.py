@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from core.errors import ModelMisconfigured, ModelRejected, ModelUnavailable
-from core.model.http import model_client
 from core.model.openai import OpenAIModel
+from core.model.provider_http import model_client
 from tests.core.model.recorded_server import RecordedServer, answer, read_request, serving
 from tests.core.model.support import TestClock, asking, collect, recorded
 from tests.patience import PATIENCE_S

@@ -10,7 +10,7 @@ import pytest
 
 from core.errors import ModelRejected
 from core.model.base import ImagePart, ModelAbilities, ModelRequest
-from core.model.http import model_client
+from core.model.provider_http import model_client
 from core.transcript import AssistantSaid, Note, UserSaid
 from tests.core.model.odd_servers import adapter
 from tests.core.model.support import collect

@@ -15,7 +15,7 @@ from core.errors import (
     ModelUnavailable,
 )
 from core.model.base import ModelReply, StopReason
-from core.model.http import model_client
+from core.model.provider_http import model_client
 from tests.core.model.odd_servers import (
     A_START,
     A_STOP,

@@ -21,8 +21,8 @@ from core.errors import (
     ModelUnavailable,
 )
 from core.model.base import ModelAbilities, ModelReply, ReplyDelta, ThinkingStyle
-from core.model.http import model_client
 from core.model.openai import OpenAIModel
+from core.model.provider_http import model_client
 from core.transcript import AssistantSaid, ResultStatus, ToolCalled, ToolResult
 from core.usage import Usage
 from core.users import Thinking

@@ -12,7 +12,7 @@ from core.errors import ContextOverflow, ModelError, ModelRejected, ModelReplyIn
 from core.model.base import CallRequest, ModelReply
 from core.model.openai_reply import ReplyAssembler
 from core.model.provider import CALLS_LIMIT, REPLY_LIMIT_CHARS
-from core.model.sse import SseParser
+from core.model.provider_data import SseParser
 from core.transcript import Origin
 from core.usage import Usage
 from tests.core.model.support import recorded

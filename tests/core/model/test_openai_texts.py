@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.model.base import ImagePart, ModelRequest
+from core.model.conversation import ConversationTexts
 from core.model.openai import Dialect, MessageWriter, RequestTexts
-from core.model.request_texts import ConversationTexts
 from core.transcript import (
     AssistantSaid,
     Note,

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from core.model.base import ImagePart, ModelRequest, ToolSpec
-from core.model.conversation import wire_call_id
+from core.model.conversation import ToolTexts, wire_call_id
 from core.model.openai import Dialect, RequestTexts, tool_object
-from core.model.provider_errors import read_error_body
-from core.model.request_texts import ToolTexts
+from core.model.provider_http import read_error_body
 from core.transcript import AssistantSaid, Origin, ResultStatus, ToolCalled, ToolResult, UserSaid
 from core.users import Thinking
 from tests.core.model.support import SHELL, asking

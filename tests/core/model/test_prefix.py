@@ -6,8 +6,8 @@ import pytest
 
 from core.model import anthropic, openai
 from core.model.base import ImagePart, Model, ModelRequest
-from core.model.http import model_client
 from core.model.openai import Dialect as OpenAIDialect
+from core.model.provider_http import model_client
 from core.transcript import AssistantSaid, ResultStatus, Said, ToolCalled, ToolResult, UserSaid
 from tests.core.model.odd_servers import adapter
 from tests.core.model.support import SHELL, TIME, collect

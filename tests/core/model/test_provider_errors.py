@@ -17,7 +17,7 @@ from core.errors import (
     ModelRejected,
     ModelUnavailable,
 )
-from core.model.provider_errors import model_error, read_error, read_error_body, retry_after_s, without_key
+from core.model.provider_http import model_error, read_error, read_error_body, retry_after_s, without_key
 from tests.core.model.support import NOW_US, TestClock, recorded
 
 KEY = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import ModelReplyInvalid
-from core.model.sse import EVENT_LIMIT_BYTES, SseParser
+from core.model.provider_data import EVENT_LIMIT_BYTES, SseParser
 from tests.core.model.support import recorded
 
 

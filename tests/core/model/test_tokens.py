@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.model.tokens import TokenRatio, entry_tokens, said_tokens, text_tokens
+from core.model.base import TokenRatio, entry_tokens, said_tokens, text_tokens
 from core.transcript import Entry, ToolCalled, UserSaid
 
 CORPORA = Path("tests/payloads/tokens")

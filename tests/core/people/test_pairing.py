@@ -9,11 +9,10 @@ import pytest_asyncio
 
 from core import texts
 from core.ids import CODE_ALPHABET, RandomIds, is_code, normalise_code
-from core.people import pairing_texts
+from core.people import pairing
 from core.people.access import ChannelAccess, DirectMode, GroupMode
-from core.people.pairing import PairAs
-from core.people.strangers import GUESSES_EACH, GUESSES_IN_ALL, KEPT_PER_MINUTE, TOLD_LIMIT
-from core.store.pairing import CODE_LIFE_US, ClaimRefused, PairingApproved, PairingDenied
+from core.people.pairing import GUESSES_EACH, GUESSES_IN_ALL, KEPT_PER_MINUTE, TOLD_LIMIT, PairAs
+from core.store.accounts import CODE_LIFE_US, ClaimRefused, PairingApproved, PairingDenied
 from core.users import Role
 from tests.contracts.store.bench import SECOND
 from tests.core.inbound.front import CHANNEL, OWNER, OWNER_ACCOUNT, Front
@@ -61,17 +60,17 @@ async def test_three_codes_are_good_at_a_time_and_the_fourth_stranger_is_put_off
     for name in ("a", "b", "c"):
         await front.code_for(name)
     assert (await front.says("d")).outcome == "refused: too many access requests"
-    assert front.heard("d") == [pairing_texts.TRY_LATER]
+    assert front.heard("d") == [pairing.TRY_LATER]
     for _ in range(3):
         await front.says("d")
-    assert front.heard("d") == [pairing_texts.TRY_LATER]
+    assert front.heard("d") == [pairing.TRY_LATER]
     (noise,) = await front.store.explanations.noise(5)
     assert (noise.platform_user_id, noise.seen) == ("d", 3)
     front.clock.advance(LIFE_S)
     for name in ("a", "b", "c"):
         await front.code_for(name)
     await front.says("d")
-    assert front.heard("d") == [pairing_texts.TRY_LATER] * 2
+    assert front.heard("d") == [pairing.TRY_LATER] * 2
     front.clock.advance(LIFE_S)
     assert is_code(await front.code_for("d"))
 
@@ -105,7 +104,7 @@ async def test_a_list_gives_no_codes(tmp_path: Path) -> None:
     front = await Front.open(tmp_path, rules=ChannelAccess(DirectMode.ALLOWLIST))
     for _ in range(2):
         assert (await front.says("stan")).outcome == "refused: no access"
-    assert front.heard("stan") == [pairing_texts.NOT_PAIRED]
+    assert front.heard("stan") == [pairing.NOT_PAIRED_SAID]
     assert not await front.store.people.pairing_requests()
     await front.store.close()
 
@@ -118,7 +117,7 @@ async def test_the_owner_lets_a_member_in_by_a_message(front: Front) -> None:
     accepted = await front.says(OWNER_ACCOUNT, f"/approve {CHANNEL.upper()} {code[:4].lower()}-{code[4:]}")
     assert accepted.outcome == "command: /approve"
     assert front.heard(OWNER_ACCOUNT) == ["Stan now has access as a member."]
-    assert front.heard("stan")[1:] == [pairing_texts.ACCESS_GRANTED]
+    assert front.heard("stan")[1:] == [pairing.ACCESS_GRANTED]
     assert (await front.says("stan")).outcome == "turn 1"
     member = await front.store.people.user(await front.user_of("stan") or "")
     assert member is not None
@@ -176,7 +175,7 @@ async def test_all_guesses_together_are_limited(front: Front) -> None:
     for number in range(GUESSES_IN_ALL):
         assert (await front.says(f"s{number}", f"/link {WRONG}")).outcome == "refused: unknown code"
     assert (await front.says("stan", f"/link {code}")).outcome == "refused: too many wrong codes"
-    assert front.heard("stan") == [pairing_texts.TOO_MANY_CODES]
+    assert front.heard("stan") == [pairing.TOO_MANY_CODES_SAID]
     front.clock.advance(LIFE_S)
     fresh = await front.link_code(OWNER_ACCOUNT)
     assert (await front.says("stan", f"/link {fresh}")).outcome == "linked"
@@ -189,7 +188,7 @@ async def test_a_request_is_decided_by_its_id_too(front: Front) -> None:
     assert refusal(await front.desk.approve("no such id", by=OWNER)) == "no such request"
     assert isinstance(await front.desk.approve(request.id, by=OWNER), PairingApproved)
     assert refusal(await front.desk.approve(request.id, by=OWNER)) == "code already used"
-    assert front.heard("stan")[1:] == [pairing_texts.ACCESS_GRANTED]
+    assert front.heard("stan")[1:] == [pairing.ACCESS_GRANTED]
 
 
 async def test_a_chat_and_a_console_approval_at_once_pair_once(front: Front) -> None:
@@ -205,13 +204,13 @@ async def test_a_chat_and_a_console_approval_at_once_pair_once(front: Front) -> 
         isinstance(as_member, PairingApproved),
     ]
     assert won.count(True) == 1
-    assert front.heard("stan")[1:] == [pairing_texts.ACCESS_GRANTED]
+    assert front.heard("stan")[1:] == [pairing.ACCESS_GRANTED]
 
 
 async def test_a_denied_person_gets_no_code_for_a_day(front: Front) -> None:
     code = await front.code_for("stan")
     assert isinstance(await front.desk.reject(code, by=OWNER), PairingDenied)
-    assert front.heard("stan")[1:] == [pairing_texts.REQUEST_DENIED]
+    assert front.heard("stan")[1:] == [pairing.REQUEST_DENIED]
     assert refusal(await front.desk.approve(code, by=OWNER)) == "code already used"
     front.clock.advance(23 * 3600)
     assert (await front.says("stan")).outcome == "refused: not paired"
@@ -288,8 +287,8 @@ async def test_a_revoked_account_of_the_owner_comes_back_as_somebody_else(front:
 async def test_a_second_account_joins_by_a_code_of_the_first(front: Front) -> None:
     code = await front.link_code(OWNER_ACCOUNT)
     assert (await front.says("second", f"/start {code.lower()}")).outcome == "linked"
-    assert front.heard("second") == [pairing_texts.linked("Olivia")]
-    assert front.heard(OWNER_ACCOUNT)[-1] == pairing_texts.link_used("Second", CHANNEL)
+    assert front.heard("second") == [pairing.linked("Olivia")]
+    assert front.heard(OWNER_ACCOUNT)[-1] == pairing.link_used("Second", CHANNEL)
     assert await front.user_of("second") == OWNER.user_id
     stranger = await front.code_for("stan")
     assert (await front.says("second", f"/approve {CHANNEL} {stranger}")).outcome == "command: /approve"

@@ -15,9 +15,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from core.people.pairing import PairAs
-from core.people.strangers import GUESSES_EACH, GUESSES_IN_ALL, KEPT_PER_MINUTE, OPEN_CODES
-from core.store.pairing import CODE_LIFE_US, ClaimRefused, PairingApproved, PairingDenied
+from core.people.pairing import GUESSES_EACH, GUESSES_IN_ALL, KEPT_PER_MINUTE, OPEN_CODES, PairAs
+from core.store.accounts import CODE_LIFE_US, ClaimRefused, PairingApproved, PairingDenied
 from tests.contracts.store.bench import SECOND
 from tests.contracts.store.conftest import in_memory
 from tests.core.inbound.front import CHANNEL, OWNER, OWNER_ACCOUNT, Front

@@ -4,8 +4,8 @@ from zoneinfo import ZoneInfo
 
 from core.routine import Cron, Definition, Lightweight, Manual, Trigger
 from core.routines.definitions import text_of
-from core.routines.describe import MAX_A_DAY, SHOWN_A_DAY, calendar
 from core.routines.schedule import next_slot
+from core.routines.trial import MAX_A_DAY, SHOWN_A_DAY, calendar
 from core.store.routine_rows import RoutineRow
 from tests.core.routines.test_schedule import us
 

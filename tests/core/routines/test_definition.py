@@ -36,8 +36,14 @@ from core.routine import (
     kept,
 )
 from core.routine_json import Problem, definition_to_json, input_from_json, input_to_json, read_definition
-from core.routines.definitions import DisplayStatus, display_status, fingerprint, not_permitted
-from core.routines.validation import change, validate
+from core.routines.definitions import (
+    DisplayStatus,
+    change,
+    display_status,
+    fingerprint,
+    not_permitted,
+    validate,
+)
 from core.users import Principal, Role
 
 CRON = {"type": "cron", "schedule": "0 9 * * 1-5"}

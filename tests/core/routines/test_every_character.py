@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from core.routines.matching.characters import without_case
 from core.routines.matching.matcher import folded
+from core.routines.matching.nodes import without_case
 from core.routines.matching.pattern import Pattern, Subject
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord

@@ -9,7 +9,7 @@ from core.clock import SECOND_US
 from core.ids import RandomIds
 from core.routine import Lightweight, QuietHours, RunStatus
 from core.routine_json import read_hours
-from core.routines.heartbeat import (
+from core.routines.events import (
     HEARTBEAT_ID,
     SWITCHED_OFF,
     Asleep,

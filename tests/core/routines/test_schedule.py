@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.clock import SECOND_US
-from core.routine import Downtime
-from core.routines.describe import describe
-from core.routines.once import in_full
+from core.routine import Downtime, in_full
 from core.routines.schedule import MAX_COUNTED, Due, Schedule, ScheduleRefused, jitter_us
+from core.routines.trial import describe
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -8,8 +8,7 @@ import pytest
 from core.clock import SECOND_US
 from core.routine import Definition, Event, Guardrails, Lightweight, Manual, SystemEvent, Trigger, Webhook
 from core.routines.definitions import text_of
-from core.routines.describe import what_fires
-from core.routines.trial import Moment, try_page, try_text
+from core.routines.trial import Moment, try_page, try_text, what_fires
 from core.store.routine_rows import RoutineRow
 from core.users import Principal, Role
 from tests.core.routines.test_schedule import us

@@ -7,11 +7,12 @@ import pytest
 
 from core.errors import ModelUnavailable, StaleTurn, StoreUnavailable
 from core.model.base import CallRequest, ModelReply, StopReason
-from core.runs.budget import Exhausted, Limit
 from core.runs.loop import (
     MAX_NUDGES,
     NUDGE,
     Answered,
+    Exhausted,
+    Limit,
     LoopOutcome,
     Paused,
     announces_call,

@@ -8,17 +8,16 @@ from typing import Any
 import pytest
 
 from core.gates import Chose, Option, Wrote
-from core.messages import Attachment, as_told
+from core.messages import SHOWN_NAME_CHARS as NAME_LIMIT_CHARS
+from core.messages import Attachment, as_told, folded, quoted
 from core.model.conversation import operator_text, user_text
-from core.names import NAME_LIMIT_CHARS, folded, quoted
 from core.routine import Lightweight, ManualInput, MessageInput, SlotInput, SystemInput, WebhookInput
 from core.routines.run import Asked, system_text
 from core.routines.run import user_text as question
 from core.runs.approval_requests import denied, reply_result, unknown
 from core.runs.context import PromptFacts, system_prompt
-from core.runs.skills import Skill
 from core.runs.tool_calls import told_of_edit
-from core.runs.workspace_texts import Document
+from core.runs.workspace_texts import Document, Skill
 from core.store.rows import CallRow, CallState
 from core.tool import Effect
 from core.tools.mcp.catalog import Listed, Terms, offer

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.runs.skills import MAX_ACTIVE, Skill, chosen, in_words, narrowed, read_skill
+from core.runs.workspace_texts import MAX_ACTIVE, Skill, chosen, in_words, narrowed, read_skill
 from core.users import Principal, Role
 
 UNATTENDED = ("time", "list_dir")

@@ -10,11 +10,10 @@ import pytest
 
 from core.approvals import LoopLimits
 from core.clock import SystemClock
-from core.consent.facts import Autonomous, Mode
+from core.consent.rules import Autonomous, Mode
 from core.errors import SignInRequired, StaleTurn, ToolFailed
 from core.gates import ConsentSettings
-from core.runs.budget import LoopBudget, LoopEvents
-from core.runs.loop import Paused
+from core.runs.loop import LoopBudget, LoopEvents, Paused
 from core.runs.tool_calls import Asked, CallRules, ToolCallRunner
 from core.store.port import Turns
 from core.store.rows import CallRow, CallState

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.runs.compaction import Strategy, strategy_for
-from core.runs.window import (
+from core.runs.context import (
     DROPPED_NOTE,
     NO_LIMIT,
     RESULT_HEAD_CHARS,

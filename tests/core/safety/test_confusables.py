@@ -10,7 +10,7 @@ from core.safety.confusables import MAX_NAMED, hides_something, in_plain_sight, 
 from core.safety.shell.lexer import Line, NotPlain, read_line
 from core.tool import CallContext, Data, Effect, Requirement, Tool
 from core.tools.definition import tool
-from core.tools.prepared import detail_of
+from core.tools.registry import detail_of
 
 
 @pytest.mark.parametrize(

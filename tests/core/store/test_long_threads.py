@@ -15,7 +15,7 @@ from core.store.sql.store import SqlStore
 from core.store.sqlite.connection import ReaderThread, SqliteTransaction
 from core.store.sqlite.offline import Listings
 from core.store.sqlite.store import SqliteEngine, Writer
-from core.store.transaction import Policy
+from core.store.units import Policy
 from core.tool import Effect
 from core.transcript import AssistantSaid, ResultStatus, ToolResult
 from tests.contracts.store.bench import CHANNEL, Bench, CountingIds, StoppedClock

@@ -10,14 +10,14 @@ from core.gates import Option
 from core.messages import Address, MessageRef, plain
 from core.ports import Posted
 from core.store.accept import Admitted, PairingOffered, Stranger, StrangerOutcome, TurnedAway, Verdict
+from core.store.accounts import PairingRequest
 from core.store.effects import CastVote, CloseGate, Say, SayAtTimes, StopThread
 from core.store.lease import Lease
-from core.store.pairing import PairingRequest
 from core.store.sql.store import SqlStore
 from core.store.sqlite.connection import ReaderThread, SqliteTransaction
 from core.store.sqlite.offline import Listings
 from core.store.sqlite.store import SqliteEngine, Writer, open_store
-from core.store.transaction import Policy
+from core.store.units import Policy
 from core.transcript import ResultStatus, ToolResult
 from tests.contracts.store.bench import ADA, BEN, CHANNEL, SECOND, Bench, CountingIds, Rules, StoppedClock
 

@@ -17,13 +17,13 @@ from core.errors import SchemaTooNew, SchemaTooOld, StoreUnavailable
 from core.events import RunKind
 from core.gates import Chose, GateKind, Option, Replies, ToolSetting, Wrote
 from core.messages import Address, Attachment, plain
+from core.store.conversations import parse_search
 from core.store.effects import CloseGate
 from core.store.facets import NoticeAddress
 from core.store.feed import CardShown
 from core.store.port import Store
 from core.store.routine_rows import BudgetDay
 from core.store.rows import CallState, GateView
-from core.store.search import parse_search
 from core.store.sql.store import SqlStore
 from core.store.sqlite.maintenance import Schema, check, current_schema, migrate, schema_version, upgrade
 from core.store.sqlite.offline import Listings, open_listings

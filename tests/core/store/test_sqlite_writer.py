@@ -15,7 +15,7 @@ from core.errors import StoreUnavailable
 from core.ids import RandomIds
 from core.store.sqlite.connection import SqliteTransaction
 from core.store.sqlite.store import GROUP_LIMIT, LINGER_S, QUEUE_LIMIT, Writer
-from core.store.transaction import Policy, Transaction, Unit
+from core.store.units import Policy, Transaction, Unit
 
 WAIT_S = 60
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from channels.telegram.outbound import render
 from core.approvals import Preset
 from core.consent.cards import open_card, settled_card
-from core.consent.facts import Policy
+from core.consent.rules import Policy
 from core.errors import ToolDenied
 from core.gates import ConsentSettings, Gate, GateKind, Replies, VoteRule
 from core.store.rows import CallRow, CallState

@@ -16,8 +16,7 @@ import pytest
 from bot.web.items import CallItem, Presenter
 from core.approvals import LoopLimits, NoPolicy, Preset
 from core.clock import SystemClock
-from core.consent.facts import Autonomous, DenyReason, Policy, ScopeGrant
-from core.consent.rules import EffectivePolicy
+from core.consent.rules import Autonomous, DenyReason, EffectivePolicy, Policy, ScopeGrant
 from core.gates import ConsentSettings, Grant, GrantScope, Option, ToolSetting
 from core.safety.fencing import ResultLimits
 from core.safety.network import NetworkGuard, SystemLookup
@@ -31,8 +30,7 @@ from core.tools.builtin.http import http_tool
 from core.tools.builtin.shell import shell_tool
 from core.tools.definition import tool
 from core.tools.pipeline import CallPipeline, NeedsPerson, PipelineSettings, Prepared, Ready, Refused
-from core.tools.prepared import action_of, detail_of_call
-from core.tools.registry import ToolRegistry
+from core.tools.registry import ToolRegistry, action_of, detail_of_call
 from core.transcript import ResultStatus, ToolCalled, ToolResult
 from core.users import Principal, Role
 

@@ -15,7 +15,7 @@ from core.safety.paths import PathGuard
 from core.safety.shell.rating import judge
 from core.tool import CallPlan, ProcessInfo
 from core.tools.builtin.shell import shell_tool
-from core.tools.prepared import detail_of
+from core.tools.registry import detail_of
 from tests.core.tools.processes_support import carriers, is_alive, until
 from tests.core.tools.support import Call, place
 from tests.patience import PATIENCE_S

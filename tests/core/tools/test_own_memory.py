@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.tools import bounds
+from core.tools import child
 
 NOBODY = 65_534
 PROGRAM = f"""
@@ -29,7 +29,7 @@ print(b"swordfish" in before, read())
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux'")
 def test_a_command_cannot_read_the_hubs_environment() -> None:
     ran = subprocess.run(
-        [sys.executable, "-I", "-c", Path(bounds.__file__).read_text() + PROGRAM],
+        [sys.executable, "-I", "-c", Path(child.__file__).read_text() + PROGRAM],
         env={"TOKEN": "swordfish"},
         cwd="/",
         capture_output=True,

@@ -13,8 +13,7 @@ from bot.config.keys import VaultKeyRing
 from bot.operator.settings import SettingsService
 from core.approvals import LoopLimits, NoPolicy
 from core.clock import SystemClock
-from core.consent.facts import Policy
-from core.consent.rules import EffectivePolicy
+from core.consent.rules import EffectivePolicy, Policy
 from core.gates import ConsentSettings
 from core.ids import RandomIds
 from core.safety.fencing import ResultLimits
@@ -22,9 +21,8 @@ from core.store.rows import CallState, TurnStart
 from core.store.sqlite.store import open_store
 from core.tool import CallContext, Data, ProcessInfo, Requirement, Tool
 from core.tools.definition import tool
-from core.tools.pause import ToolPause
 from core.tools.pipeline import CallPipeline, PipelineSettings, Ready
-from core.tools.registry import ToolRegistry
+from core.tools.registry import ToolPause, ToolRegistry
 from tests.contracts.store.bench import ADA, Bench, CountingIds
 from tests.core.tools.support import place
 from tests.databases import lay_database

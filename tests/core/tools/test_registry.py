@@ -3,8 +3,7 @@
 import pytest
 
 from core.approvals import AdminPolicy
-from core.consent.facts import Autonomous, Interactive, Mode, Policy, for_subtask
-from core.consent.roles import RolePolicy
+from core.consent.rules import Autonomous, Interactive, Mode, Policy, RolePolicy, for_subtask
 from core.errors import ToolNotFound
 from core.tool import CallContext, Data, Tool
 from core.tools.definition import tool

@@ -14,7 +14,7 @@ from core.tools.builtin.file_changes import writing_tools
 from core.tools.builtin.files import reading_tools
 from core.tools.builtin.shell import shell_tool
 from core.tools.pipeline import CallPipeline
-from core.tools.prepared import NeedsPerson, Ready
+from core.tools.registry import NeedsPerson, Ready
 from core.transcript import ResultStatus
 from tests.core.tools.support import OWNER, place
 from tests.core.tools.test_pipeline import THREAD, pipeline

@@ -1,13 +1,163 @@
-"""Search in conversations: queries, results, and the index of words."""
+"""Conversations as the store judges and finds them: the states of threads and turns with the legal changes
+of each, the turns that commands such as `/undo` and `/resume` go to, and the search in what was said.
+"""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import Protocol
 
 from core.clock import SECOND_US
-from core.lazy_dataclass import dataclass
-from core.store.rows import is_prefix, note_terms, query_phrases
+from core.errors import IllegalChange
+from core.lazy import dataclass
+from core.store.rows import ThreadRow, TurnState, is_prefix, note_terms, query_phrases
+
+UNDONE = "↩ Undone"
+"""The mark on messages of undone turns, where a platform can show it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastingEffect:
+    """A call that ran and has an effect outside of the conversation, which no undo takes back.
+
+    `arguments`: as they ran, as JSON text."""
+
+    tool: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The state of a conversation before one of its live turns.
+
+    `number`: the turn's, counted from 1 over the whole conversation.
+    `text`: the beginning of its input, empty if it only went on with an earlier one.
+    `effects`: what it did outside of the conversation."""
+
+    turn_id: str
+    number: int
+    text: str
+    state: TurnState
+    effects: tuple[LastingEffect, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoints:
+    """The checkpoints of a conversation.
+
+    `newest`: its newest live turns, the newest first.
+    `undoable`: the number of them that can be undone.
+    `redoable`: the number of turns that `/redo` brings back.
+    `named`: the live turn that was asked for by its number."""
+
+    newest: tuple[Checkpoint, ...] = ()
+    undoable: int = 0
+    redoable: int = 0
+    named: Checkpoint | None = None
+
+    def back_to(self, turn_id: str) -> int | None:
+        """Return the number of turns to undo so that this one and all after it are gone. None: it can't be
+        undone."""
+        for turns, checkpoint in enumerate(self.newest[: self.undoable], start=1):
+            if checkpoint.turn_id == turn_id:
+                return turns
+        return None
+
+
+class MenuKind(StrEnum):
+    """The kind of a list with a button for each line: checkpoints to go back to, threads to switch to, or the
+    question about deleting a thread."""
+
+    CHECKPOINTS = "checkpoints"
+    THREADS = "threads"
+    DELETION = "deletion"
+
+
+@dataclass(frozen=True, slots=True)
+class ListMenu:
+    """A list with a button for each line, in the order of `items`: ids of turns or threads. A question about
+    deleting has the thread as its first item.
+
+    `thread_id`: the conversation it was asked for in, if there was one.
+    `scope`: the external id under which it was asked for."""
+
+    id: str
+    kind: MenuKind
+    user_id: str
+    thread_id: str | None
+    scope: str | None
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadChoice:
+    """A thread of a person that they can switch to. `channel`: where it was last active."""
+
+    id: str
+    title: str
+    channel: str
+    closed: bool
+
+
+class ThreadState(StrEnum):
+    """The state of a conversation: at rest, at work, waiting for a person, cut off in its newest turn, or
+    closed."""
+
+    IDLE = "idle"
+    PROCESSING = "processing"
+    AWAITING = "awaiting"
+    INTERRUPTED = "interrupted"
+    COMPLETED = "completed"
+
+
+THREAD_CHANGES: Mapping[ThreadState, frozenset[ThreadState]] = {
+    ThreadState.IDLE: frozenset({ThreadState.PROCESSING, ThreadState.COMPLETED}),
+    ThreadState.PROCESSING: frozenset({ThreadState.IDLE, ThreadState.AWAITING, ThreadState.INTERRUPTED}),
+    ThreadState.AWAITING: frozenset({ThreadState.IDLE, ThreadState.PROCESSING, ThreadState.INTERRUPTED}),
+    ThreadState.INTERRUPTED: frozenset({ThreadState.IDLE, ThreadState.PROCESSING, ThreadState.COMPLETED}),
+    ThreadState.COMPLETED: frozenset({ThreadState.IDLE, ThreadState.INTERRUPTED}),
+}
+"""Undo turns an interrupted thread into an idle one; reopening makes it what it was."""
+TURN_CHANGES: Mapping[TurnState, frozenset[TurnState]] = {
+    TurnState.RUNNING: frozenset(
+        {TurnState.WAITING, TurnState.DONE, TurnState.FAILED, TurnState.STOPPED, TurnState.CRASHED}
+    ),
+    TurnState.WAITING: frozenset({TurnState.RUNNING, TurnState.STOPPED}),
+    TurnState.DONE: frozenset(),
+    TurnState.FAILED: frozenset(),
+    TurnState.STOPPED: frozenset(),
+    TurnState.CRASHED: frozenset(),
+}
+INTERRUPTED = frozenset({TurnState.FAILED, TurnState.STOPPED, TurnState.CRASHED})
+"""The ends of a turn without an answer: `/resume` continues from there."""
+
+
+def thread_state(thread: ThreadRow, newest: TurnState | None = None) -> ThreadState:
+    """Return a thread's state. `newest`: of its newest live turn."""
+    match thread.active_turn_state:
+        case TurnState.RUNNING:
+            return ThreadState.PROCESSING
+        case TurnState.WAITING:
+            return ThreadState.AWAITING
+        case _:
+            if thread.closed_at is not None:
+                return ThreadState.COMPLETED
+            return ThreadState.INTERRUPTED if newest in INTERRUPTED else ThreadState.IDLE
+
+
+def require_change(thread: ThreadRow, becomes: ThreadState) -> None:
+    """Raise IllegalChange unless the thread may change so."""
+    state = thread_state(thread)
+    if becomes not in THREAD_CHANGES[state]:
+        raise IllegalChange(f"thread {thread.id} is {state}, so it can't become {becomes}")
+
+
+def may_become(becomes: TurnState) -> str:
+    """Return the states from which a turn may change so, as a list in SQL."""
+    states = sorted(state.value for state, changes in TURN_CHANGES.items() if becomes in changes)
+    return f"({', '.join(map(repr, states))})"
+
 
 QUERY_LIMIT_CHARS = 200
 WORDS_LIMIT = 16

@@ -1,15 +1,30 @@
-"""Frozen data classes whose methods are compiled when they are first used.
-
-Python's own decorator compiles six methods for each class while its module is imported. For the classes of a
-hub that is a third of its start, and most of them are never called. Here the decorator still makes the class,
-with its fields and slots; the methods are taken from a twin that it makes later, so they are the same.
-"""
+"""What is loaded or compiled when it is first used: modules, and the methods of frozen data classes."""
 
 import dataclasses
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
+
+
+class LazyModule:
+    """A stand-in for a module until it is used, so that unused features do not slow down the start.
+
+    A name is declared twice, so that linters and readers see the import:
+
+        if TYPE_CHECKING:
+            from core.store.sql import routine_definitions
+        else:
+            routine_definitions = LazyModule("core.store.sql.routine_definitions")
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(import_module(self._name), attribute)
+
 
 T = TypeVar("T")
 
