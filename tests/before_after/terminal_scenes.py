@@ -65,7 +65,7 @@ async def b18(stage: Stage) -> str:
     model = '[[models]]\nname = "main"\nprovider = "demo"\n'
     stage.configure(model)
     async with stage.hub():
-        stage.configure(f"{model}[agent]\nmax_rounds = 3\n")
+        stage.configure(f"{model}[agent]\nqueue = 'one_by_one'\n")
         return await stage.command("doctor")
 
 
