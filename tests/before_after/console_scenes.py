@@ -235,7 +235,7 @@ async def b17(stage: Stage) -> bytes:
             await expect(reading).to_contain_text("09:00")
         else:
             await asyncio.sleep(SOON_S)
-        await field.scroll_into_view_if_needed()
+        await field.evaluate("(one) => one.scrollIntoView({block: 'center'})")
         return await around(field, reading, margin=40)
 
 
