@@ -170,23 +170,6 @@ async def b12(stage: Stage) -> bytes:
         return await shot(page)
 
 
-async def b13(stage: Stage) -> bytes:
-    """A message from the console to somebody's telephone."""
-    async with TelegramSimulator() as telegram:
-        _with_telegram(stage, telegram)
-        async with stage.console() as (_, console):
-            telegram.user_sends_text(int(OLIVIA["telegram"]), "from my telephone")
-            await telegram.wait_text(int(OLIVIA["telegram"]), "You said", timeout_s=30)
-            await console.open(stage.now("threads", "chat"))
-            row = console.page.get_by_role("link").filter(has_text="from my telephone")
-            await row.first.click()
-            await console.sees("You said")
-            await console.say("from the console")
-            own = console.messages("operator").filter(has_text="from the console")
-            await expect(own).to_be_visible()
-            return await shot(console.page, top=240)
-
-
 async def b15(stage: Stage) -> bytes:
     """The editor of a routine."""
     async with stage.console(height=900) as (hub, console):
