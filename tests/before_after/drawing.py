@@ -19,11 +19,13 @@ def still(screen: str, title: str) -> str:
     lines = [piece for line in screen.strip("\n").split("\n") for piece in _wrapped(line.rstrip())]
     columns = max(COLUMNS_MIN, *(len(re.sub(r"\x1b\[[\d;]*m", "", line)) for line in lines))
     width, height = round(columns * CELL_WIDTH + 2 * MARGIN), len(lines) * LINE_HEIGHT + 2 * MARGIN
+    box = f'viewBox="0 0 {width} {height}" width="{width}"'
+    look = f"font:14px ui-monospace,Menlo,Consolas,monospace;fill:{INK};white-space:pre"
     return "\n".join(
         (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" role="img">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" {box} role="img">',
             f"<title>{escape(title)}</title>",
-            f"<style>text{{font:14px ui-monospace,Menlo,Consolas,monospace;fill:{INK};white-space:pre}}</style>",
+            f"<style>text{{{look}}}</style>",
             f'<rect width="{width}" height="{height}" rx="10" fill="{PAPER}"/>',
             drawn("\n".join(lines), columns, len(lines)),
             "</svg>",
@@ -45,15 +47,15 @@ def small(png: bytes) -> bytes:
     width, height, rows = _decoded(png)
     pixels = [row[at : at + 3] for row in rows for at in range(0, len(row), len(row) // width)]
     seen = Counter(pixels)
-    for bits in range(8, 3, -1):
-        mask = 0xFF & ~(0xFF >> bits)
-        nearest: dict[bytes, bytes] = {}
+    used = mask = 0xFF
+    nearest = dict[bytes, bytes]()
+    while not nearest or len(nearest) > PALETTE:
+        nearest = {}
         for color, _ in seen.most_common():
             nearest.setdefault(bytes(part & mask for part in color), color)
-        if len(nearest) <= PALETTE:
-            break
+        used, mask = mask, mask << 1 & 0xFF
     palette = {color: number for number, color in enumerate(nearest.values())}
-    index = {color: palette[nearest[bytes(part & mask for part in color)]] for color in seen}
+    index = {color: palette[nearest[bytes(part & used for part in color)]] for color in seen}
     lines = [index[pixel] for pixel in pixels]
     body = b"".join(b"\0" + bytes(lines[at : at + width]) for at in range(0, len(lines), width))
     return b"".join(

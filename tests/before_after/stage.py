@@ -1,5 +1,6 @@
 """Where a picture is made: a hub of one state of the product, a browser, and a terminal."""
 
+import base64
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -103,3 +104,14 @@ async def around(*shown: Locator, margin: float = 16) -> bytes:
     top = max(0, min(box["y"] for box in boxes) - margin)
     end = min(size["height"], max(box["y"] + box["height"] for box in boxes) + margin)
     return await shot(page, top=top, height=end - top)
+
+
+async def stacked(stage: Stage, *pictures: bytes) -> bytes:
+    """One picture of several, one below the other."""
+    images = "".join(
+        f'<img style="width:100%;display:block;margin-bottom:16px" src="data:image/png;base64,{code}">'
+        for code in (base64.b64encode(picture).decode() for picture in pictures)
+    )
+    async with stage.page() as page:
+        await page.set_content(f'<body style="margin:8px"><div>{images}</div></body>')
+        return await page.locator("div").screenshot()
