@@ -6,7 +6,7 @@ import signal
 import sys
 
 from tests.before_after.stage import COLUMNS, ROWS, Stage
-from tests.bot.cli.multiplexer import Pane, terminal
+from tests.bot.cli.multiplexer import ENDED, Pane, terminal
 from tests.tree import ROOT
 
 SOON_S = 1.5
@@ -93,6 +93,8 @@ async def b24(stage: Stage) -> str:
         await pane.writes("!1")
         await pane.shows("Done")
         shown = (await screen(pane)).replace(str(stage.directory), "")
+        await pane.writes("/quit")
+        await pane.shows(ENDED)  # and with it the hub
         return re.sub(r"(?<=#code=)\S+\n\S+", "k3f9a7mzq2", shown)
 
 
