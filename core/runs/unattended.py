@@ -439,7 +439,7 @@ def remarks_of(steps: RunSteps) -> tuple[str, ...]:
             continue
         tool = tools.get(said.call_id, "")
         if said.status is ResultStatus.DENIED:
-            remarks.append(f"{tool} did not run: {_first_line(said.text)}")
+            remarks.append(f"{tool} did not run: " + said.text.partition("\n")[0][:SHOWN_CHARS])
         elif said.status is ResultStatus.UNKNOWN:
             remarks.append(_unknown(tool))
     remarks += [_unknown(call.tool) for call in steps.calls if call.state is CallState.RUNNING]
@@ -448,7 +448,3 @@ def remarks_of(steps: RunSteps) -> tuple[str, ...]:
 
 def _unknown(tool: str) -> str:
     return f"{tool} was interrupted. It may or may not have taken effect, and it was not run again."
-
-
-def _first_line(text: str) -> str:
-    return text.partition("\n")[0][:SHOWN_CHARS]

@@ -1,8 +1,7 @@
 """Changes of whole threads: which one a key leads to, its name, closed, open and deleted; undo, redo, clear.
 
 The transaction that deletes a thread notes its files, so that a hub which dies before it removed them finds
-them at its next start. A file that another thread refers to is left; it goes with the last of them. Undo,
-redo and clear are marks on a thread's entries: none is changed or removed. Each takes a
+them at its next start. Undo, redo and clear mark a thread's entries: none is changed or removed. Each takes a
 position of the thread, so that the next turn reads the journal again.
 """
 
