@@ -93,7 +93,7 @@ def test_every_contract_holds(house: Path) -> None:
     assert broken_contracts(house) == set()
 
 
-def test_every_contract_has_a_plant() -> None:
+def test_every_contract_has_a_planted_import() -> None:
     assert {plant.breaks for plant in PLANTS} == set(CONTRACTS)
 
 

@@ -54,5 +54,5 @@ def test_no_module_calls_a_model_around_the_metering_point() -> None:
         "def first(candidate):\n    return candidate._per_key[0]",
     ],
 )
-def test_a_way_around_it_is_seen(source: str) -> None:
+def test_importing_a_model_around_the_metering_point_is_found(source: str) -> None:
     assert len(list(around_the_meter("core/jobs/anything.py", source))) == 1

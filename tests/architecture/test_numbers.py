@@ -156,6 +156,6 @@ def test_every_limit_that_tests_take_from_the_product_is_written_out() -> None:
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_the_number_is_the_one_written_here(name: str) -> None:
+def test_each_limit_has_the_expected_number(name: str) -> None:
     module, _, constant = name.rpartition(".")
     assert getattr(importlib.import_module(module), constant) == NUMBERS[name]

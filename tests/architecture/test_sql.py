@@ -65,7 +65,7 @@ def _text(node: ast.AST) -> str:
 
 
 @pytest.mark.parametrize("construct", FOREIGN)
-def test_no_statement_has_what_one_database_alone_reads(construct: str) -> None:
+def test_no_statement_uses_syntax_of_one_database_only(construct: str) -> None:
     pattern, example = FOREIGN[construct]
     found = re.compile(pattern)
     assert found.search(example)

@@ -93,5 +93,5 @@ def test_no_file_names_a_registry_or_a_path_of_some_machine() -> None:
         (PERSONAL_PATHS, "/ro" + "ot/venv"),
     ],
 )
-def test_the_patterns_find_what_they_are_for(pattern: re.Pattern[str], line: str) -> None:
+def test_the_forbidden_text_patterns_find_their_examples(pattern: re.Pattern[str], line: str) -> None:
     assert pattern.search(line)

@@ -53,5 +53,5 @@ def test_nothing_that_tools_send_goes_around_the_interceptor() -> None:
         "def transport():\n    return httpx2.AsyncHTTPTransport()",
     ],
 )
-def test_a_way_around_it_is_seen(source: str) -> None:
+def test_opening_a_connection_around_the_interceptor_is_found(source: str) -> None:
     assert len(list(around_the_interceptor("core/tools/builtin/anything.py", source))) == 1

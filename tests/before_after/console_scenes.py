@@ -3,9 +3,6 @@
 import asyncio
 from typing import Any
 
-<<<<<<< HEAD
-from tests.before_after.stage import Stage, shot
-=======
 from playwright.async_api import FilePayload, expect
 
 from tests.before_after.stage import Stage, around, shot, stacked
@@ -22,7 +19,6 @@ WATCH: dict[str, Any] = {
 ASKING = {11: "Eve", 12: "Zed"}
 SOON_S = 1.0
 """How long something is given to happen that, in one of the two states, does not."""
->>>>>>> pics
 
 
 async def b1(stage: Stage) -> bytes:

@@ -13,7 +13,7 @@ from tests.plugins.proof import ProofRecord
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-async def test_a_message_in_a_long_conversation_costs_what_one_in_a_new_one_does(
+async def test_a_message_costs_the_same_in_a_long_and_in_a_new_conversation(
     tmp_path: Path, proof_record: ProofRecord
 ) -> None:
     """The gates of benchmarks.long_thread."""
@@ -27,7 +27,7 @@ async def test_a_message_in_a_long_conversation_costs_what_one_in_a_new_one_does
     proof_record("long-thread", **json.loads(figures.read_text()))
 
 
-async def test_timers_are_not_loaded_beside_the_first_message(tmp_path: Path) -> None:
+async def test_timers_are_not_loaded_while_the_first_message_is_handled(tmp_path: Path) -> None:
     """What a hub loads once it serves, the first message waits for: one thing at a time is interpreted."""
     env = {"HUBBUB__HTTP__PORT": "0", "PYTHONPROFILEIMPORTTIME": "1"}
     async with HubProcess(tmp_path, env=env, fresh=True) as hub:

@@ -106,7 +106,7 @@ def _beside(path: Path, name: str) -> Path:
     return (path.parent / name).resolve()
 
 
-def test_the_patterns_find_what_they_are_for() -> None:
+def test_the_markup_patterns_find_their_examples() -> None:
     assert MARKUP_FROM_TEXT.search("one.inner" + "HTML = text")
     assert CODE_FROM_TEXT.search("new " + "Function('x')")
     assert ELSEWHERE.search('<script src="//cdn.example.org/x.js">')

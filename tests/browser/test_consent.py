@@ -75,7 +75,7 @@ async def test_several_calls_are_approved_together_or_one_by_one(
     assert complaints.lines == []
 
 
-async def test_the_open_page_names_what_runs_and_what_had_been_asked_for(
+async def test_after_an_edit_the_card_shows_the_edited_and_the_requested_call(
     console: Console, complaints: Complaints
 ) -> None:
     await console.say_in_a_new_thread("run: touch as-asked")
@@ -95,7 +95,7 @@ async def test_the_open_page_names_what_runs_and_what_had_been_asked_for(
     assert complaints.lines == []
 
 
-async def test_a_grant_is_listed_and_taken_back(
+async def test_a_grant_is_listed_and_revoked(
     console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
     made = hub.directory / "workspace" / "made"

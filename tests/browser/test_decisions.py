@@ -74,7 +74,7 @@ async def test_edited_arguments_are_the_ones_that_run(
 
 
 @pytest.mark.slow
-async def test_a_card_hides_nothing_of_what_would_run_nor_of_what_always_would_grant(
+async def test_a_card_shows_the_whole_call_and_the_whole_grant(
     console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
     await console.say_in_a_new_thread("run: touch \u202etxt.exe")
@@ -146,7 +146,7 @@ async def test_a_question_of_telegram_is_answered_in_the_console_and_the_other_w
 
 
 @pytest.mark.slow
-async def test_opposite_answers_here_and_on_telegram_at_one_instant_have_one_outcome(
+async def test_simultaneous_opposite_answers_in_console_and_telegram_have_one_outcome(
     console: Console, telegram: TelegramSimulator, hub: HubProcess, complaints: Complaints
 ) -> None:
     made = hub.directory / "workspace" / "made"
@@ -179,7 +179,7 @@ async def _card(telegram: TelegramSimulator, after: int = 0) -> Message:
     return cards()[0]
 
 
-async def test_the_owner_reads_along_and_answers_where_people_are(
+async def test_the_owner_reads_a_members_conversation_and_answers_in_it(
     console: Console, telegram: TelegramSimulator, hub: HubProcess, complaints: Complaints
 ) -> None:
     telegram.user_sends_text(STRANGER, "let me in")
@@ -221,7 +221,7 @@ PASTE = """
 """
 
 
-async def test_a_file_goes_with_a_message_by_drop_by_button_and_pasted(
+async def test_a_file_is_attached_by_drop_button_and_paste(
     browser: Browser, hub: HubProcess, complaints: Complaints
 ) -> None:
     async with tab(browser, complaints) as page:

@@ -86,7 +86,7 @@ async def _read_link(hub: HubProcess) -> str:
     return found.group(0)
 
 
-async def test_a_link_works_once_and_nothing_without_one(browser: Browser, hub: HubProcess) -> None:
+async def test_a_login_link_works_once_and_is_required(browser: Browser, hub: HubProcess) -> None:
     link = await hub.link()
     async with tab(browser) as page:
         await page.goto(hub.url)
@@ -113,7 +113,7 @@ async def test_a_link_works_once_and_nothing_without_one(browser: Browser, hub: 
 
 
 @pytest.mark.slow
-async def test_a_link_is_good_for_a_quarter_of_an_hour(browser: Browser, tmp_path: Path) -> None:
+async def test_a_login_link_expires_after_15_minutes(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "hubbub.toml"
     path.write_text(f'[hub]\ndata_dir = "{tmp_path}/data"\n[http]\nport = 0\n')
     clock, ready = ManualClock(), asyncio.get_running_loop().create_future()

@@ -76,7 +76,7 @@ def kept(hub: HubProcess) -> dict[str, str]:
     return {one.name: keys.open(one) for one in sealed_in(hub.directory / "data" / "hub.db")}
 
 
-async def test_opposite_answers_at_one_instant_have_one_outcome(
+async def test_simultaneous_opposite_answers_have_one_outcome(
     browser: Browser, hub: HubProcess, out: Path, complaints: Complaints
 ) -> None:
     async with tab(browser, complaints) as first, tab(browser, complaints) as second:
@@ -136,7 +136,7 @@ async def test_a_late_press_shows_who_decided(
     assert complaints.but(*UNREACHED, SETTLED) == []
 
 
-async def test_with_two_open_a_bare_yes_is_text_and_with_one_it_decides(
+async def test_a_bare_yes_decides_the_only_open_gate_and_is_text_with_two(
     console: Console, out: Path, complaints: Complaints
 ) -> None:
     await console.say_in_a_new_thread(TWO)
@@ -157,7 +157,7 @@ async def test_with_two_open_a_bare_yes_is_text_and_with_one_it_decides(
     assert complaints.lines == []
 
 
-async def test_a_yes_from_before_the_question_is_no_answer(
+async def test_a_yes_sent_before_the_question_is_not_an_answer(
     console: Console, model: ModelSimulator, out: Path, complaints: Complaints
 ) -> None:
     model.fault(Hold())
@@ -187,7 +187,7 @@ async def test_a_yes_from_before_the_question_is_no_answer(
 
 
 @pytest.mark.parametrize("where", ["message", "card"])
-async def test_a_credential_goes_to_the_vault_and_is_nowhere_else(
+async def test_a_credential_is_stored_only_in_the_vault(
     console: Console, hub: HubProcess, model: ModelSimulator, complaints: Complaints, where: str
 ) -> None:
     """Typed as the next message, or on the card."""

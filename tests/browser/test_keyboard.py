@@ -19,7 +19,9 @@ pytestmark = [
 ]
 
 
-async def test_a_conversation_with_a_decision(console: Console, complaints: Complaints) -> None:
+async def test_a_conversation_with_a_decision_works_by_keyboard(
+    console: Console, complaints: Complaints
+) -> None:
     page = console.page
     await console.open("approvals")
     await expect(page.get_by_text("Nothing is waiting for you.")).to_be_visible()
@@ -45,7 +47,7 @@ async def test_a_conversation_with_a_decision(console: Console, complaints: Comp
     assert complaints.lines == []
 
 
-async def test_turns_are_taken_back_and_a_conversation_is_named_and_set(
+async def test_turns_are_undone_and_a_conversation_is_renamed_by_keyboard(
     browser: Browser, console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
     page = console.page
@@ -128,7 +130,7 @@ async def test_lists_are_walked_with_arrows_and_left_with_escape(
     assert complaints.lines == []
 
 
-async def test_the_theme_and_the_way_out(console: Console) -> None:
+async def test_the_theme_is_changed_and_the_user_logs_out_by_keyboard(console: Console) -> None:
     page = console.page
     await console.open("why")
     await expect(page.locator("main h1")).to_be_visible()

@@ -106,7 +106,7 @@ async def test_progress_of_a_tool_loop_is_shown(
     assert complaints.lines == []
 
 
-async def test_a_reply_that_breaks_off_is_replaced_and_who_asked_sees_that_a_model_failed(
+async def test_a_broken_off_reply_is_replaced_and_the_requester_sees_the_failure(
     console: Console, model: ModelSimulator, complaints: Complaints
 ) -> None:
     await console.say_in_a_new_thread("say: ready")
@@ -132,7 +132,7 @@ async def test_a_reply_that_breaks_off_is_replaced_and_who_asked_sees_that_a_mod
     assert complaints.lines == []
 
 
-async def test_a_cut_is_said_and_what_happened_meanwhile_comes_once(
+async def test_a_lost_connection_is_reported_and_missed_events_arrive_once(
     browser: Browser, hub: HubProcess, way: Way, complaints: Complaints, profile: Profile
 ) -> None:
     async with tab(browser, complaints) as page:
@@ -157,7 +157,7 @@ async def test_a_cut_is_said_and_what_happened_meanwhile_comes_once(
     assert complaints.but(*CUT) == []
 
 
-async def test_a_cut_in_the_middle_of_a_reply_and_of_a_question_leaves_no_trace(
+async def test_a_connection_lost_during_a_reply_or_question_loses_nothing(
     browser: Browser, hub: HubProcess, way: Way, model: ModelSimulator, complaints: Complaints
 ) -> None:
     async with tab(browser, complaints) as page:
@@ -259,7 +259,7 @@ async def test_stop_ends_a_reply(console: Console, model: ModelSimulator) -> Non
     await console.sees("still here")
 
 
-async def test_a_suggestion_is_a_button_until_somebody_speaks(
+async def test_a_suggestion_is_a_button_until_the_next_message(
     console: Console, model: ModelSimulator, complaints: Complaints
 ) -> None:
     model.enqueue(text('Two go.\n<suggestions>["Book the first"]</suggestions>'))
@@ -314,7 +314,7 @@ async def test_the_output_of_a_running_command_is_seen_with_its_time_until_the_r
     assert complaints.lines == []
 
 
-async def test_the_head_names_the_model_switches_it_and_says_what_was_used(
+async def test_the_header_shows_and_switches_the_model_and_shows_usage(
     browser: Browser, tmp_path: Path, model: ModelSimulator, complaints: Complaints
 ) -> None:
     prices = "input_usd_per_million = 1000\noutput_usd_per_million = 1000"

@@ -58,7 +58,7 @@ async def crowded(tmp_path: Path) -> AsyncIterator[HubProcess]:
         yield hub
 
 
-async def test_all_are_listed_and_scrolled_smoothly(
+async def test_many_threads_are_listed_and_scroll_smoothly(
     browser: Browser, crowded: HubProcess, complaints: Complaints, profile: Profile
 ) -> None:
     longest_ms = profile.pick(test=ON_A_BUSY_MACHINE_MS, proof=LONGEST_TASK_MS)

@@ -53,7 +53,7 @@ def hub(newcomers_hub: HubProcess) -> HubProcess:
     return newcomers_hub
 
 
-async def test_commands_and_cards_by_keyboard_and_what_is_settled_is_one_line(
+async def test_commands_and_cards_work_by_keyboard_and_settled_cards_are_one_line(
     console: Console, complaints: Complaints
 ) -> None:
     page = console.page
@@ -99,7 +99,7 @@ async def test_commands_and_cards_by_keyboard_and_what_is_settled_is_one_line(
     assert complaints.lines == []
 
 
-async def test_what_happens_elsewhere_is_marked_until_it_is_looked_at(
+async def test_news_in_other_conversations_is_marked_unread_until_opened(
     console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
     page = console.page
@@ -147,7 +147,7 @@ It costs $5 or $6, `$x$` is code, and $\unheard{of}$ stays.
 """
 
 
-async def test_formulas_of_an_answer_are_drawn_and_others_stay_as_written(
+async def test_valid_formulas_are_rendered_and_invalid_ones_stay_as_text(
     console: Console, complaints: Complaints
 ) -> None:
     await console.say_in_a_new_thread(f"say: {FORMULAS}")
@@ -224,7 +224,7 @@ async def test_a_sentence_is_found_and_jumped_to(
     assert complaints.lines == []
 
 
-async def test_the_palette_takes_every_key_and_does_what_it_shows_as_chosen(
+async def test_the_palette_handles_every_key_and_runs_the_selected_entry(
     console: Console, complaints: Complaints
 ) -> None:
     page = console.page
@@ -279,7 +279,7 @@ async def test_the_palette_takes_every_key_and_does_what_it_shows_as_chosen(
     assert complaints.lines == []
 
 
-async def test_who_went_elsewhere_while_a_message_was_sent_stays_there(
+async def test_navigating_away_while_a_message_is_sent_is_not_undone(
     console: Console, complaints: Complaints
 ) -> None:
     page = console.page

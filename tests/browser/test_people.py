@@ -38,7 +38,7 @@ async def hub(tmp_path: Path, telegram: TelegramSimulator) -> AsyncIterator[HubP
         yield running
 
 
-async def test_this_is_me_makes_an_account_the_owners(
+async def test_this_is_me_links_an_account_to_the_owner(
     console: Console, telegram: TelegramSimulator, complaints: Complaints
 ) -> None:
     telegram.user_sends_text(STRANGER, "it is me, from another telephone")
@@ -97,7 +97,7 @@ async def test_a_double_click_pairs_no_one_else(
     assert complaints.lines == []
 
 
-async def test_names_people_gave_themselves_are_text_everywhere(
+async def test_display_names_are_shown_as_text_everywhere(
     console: Console, telegram: TelegramSimulator, complaints: Complaints
 ) -> None:
     page = console.page
@@ -181,7 +181,7 @@ async def test_an_invited_member_has_their_own_conversations_and_nothing_else(
         await nothing_planted(theirs)
 
 
-async def test_a_members_role_changes_at_once_and_comes_back(
+async def test_a_members_role_change_applies_at_once_and_can_be_undone(
     console: Console, browser: Browser, complaints: Complaints
 ) -> None:
     await console.open("channels")

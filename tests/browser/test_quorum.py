@@ -87,7 +87,7 @@ async def test_vote_counts_show_everywhere_until_the_quorum(
     assert complaints.lines == []
 
 
-async def test_an_edit_of_what_somebody_else_changed_out_of_sight_is_not_taken(
+async def test_an_edit_based_on_an_outdated_call_is_refused(
     browser: Browser, hub: HubProcess, complaints: Complaints
 ) -> None:
     token = await team_of(hub)
@@ -122,7 +122,7 @@ async def test_an_edit_of_what_somebody_else_changed_out_of_sight_is_not_taken(
         assert not made & {"overwritten", "made"}
 
 
-async def test_a_key_meant_for_a_call_does_not_agree_to_what_it_was_changed_to(
+async def test_a_shortcut_for_a_call_does_not_approve_its_edited_version(
     browser: Browser, hub: HubProcess, complaints: Complaints
 ) -> None:
     token = await team_of(hub)
@@ -145,7 +145,7 @@ async def test_a_key_meant_for_a_call_does_not_agree_to_what_it_was_changed_to(
     assert complaints.lines == []
 
 
-async def test_one_refusal_is_enough(browser: Browser, hub: HubProcess, complaints: Complaints) -> None:
+async def test_one_denial_closes_the_gate(browser: Browser, hub: HubProcess, complaints: Complaints) -> None:
     token = await team_of(hub)
     async with tab(browser, complaints) as page:
         console = Console(page, hub.url)

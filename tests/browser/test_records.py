@@ -10,7 +10,7 @@ from tests.harness.process import HubProcess
 pytestmark = [pytest.mark.chromium, pytest.mark.asyncio(loop_scope="session")]
 
 
-async def test_jobs_usage_and_why_tell_what_was_done(
+async def test_jobs_usage_and_why_pages_show_past_activity(
     browser: Browser, newcomers_hub: HubProcess, complaints: Complaints
 ) -> None:
     async with tab(browser, complaints) as page:

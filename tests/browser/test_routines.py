@@ -36,7 +36,7 @@ def runs(page: Page) -> Locator:
     return page.get_by_role("region", name="Runs", exact=True).locator("tbody tr")
 
 
-async def test_a_routine_is_made_and_tried_by_keyboard_alone(
+async def test_a_routine_is_created_and_tried_by_keyboard_alone(
     console: Console, complaints: Complaints
 ) -> None:
     page = console.page
@@ -67,7 +67,7 @@ async def test_a_routine_is_made_and_tried_by_keyboard_alone(
     assert complaints.lines == []
 
 
-async def test_runs_come_up_as_they_happen(console: Console, hub: HubProcess, complaints: Complaints) -> None:
+async def test_runs_appear_as_they_happen(console: Console, hub: HubProcess, complaints: Complaints) -> None:
     page = console.page
     made = await hub.api("POST", "/routines", WATCH)
     await console.open(f"routines/{made['id']}")
@@ -85,7 +85,7 @@ async def test_runs_come_up_as_they_happen(console: Console, hub: HubProcess, co
     assert complaints.lines == []
 
 
-async def test_a_routine_is_paused_changed_and_forgotten(
+async def test_a_routine_is_paused_changed_and_deleted(
     console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
     page = console.page
@@ -131,7 +131,7 @@ async def test_a_routine_is_paused_changed_and_forgotten(
     assert complaints.lines == []
 
 
-async def test_text_of_others_is_never_markup(
+async def test_text_from_others_is_never_markup(
     console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
     page = console.page

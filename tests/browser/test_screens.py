@@ -141,14 +141,14 @@ async def look(
     assert complaints.lines == []
 
 
-async def test_with_nothing_to_show(
+async def test_every_page_is_usable_without_data(
     browser: Browser, tmp_path: Path, complaints: Complaints, screens: Screens
 ) -> None:
     async with running_hub(tmp_path) as hub:
         await look(browser, hub, EVERYWHERE, complaints, screens)
 
 
-async def test_with_ordinary_and_with_very_much_to_show(
+async def test_every_page_is_usable_with_ordinary_and_with_much_data(
     browser: Browser,
     tmp_path: Path,
     telegram: TelegramSimulator,

@@ -103,7 +103,7 @@ async def test_tools_are_found_set_by_keyboard_undone_and_reset(
         assert complaints.lines == []
 
 
-async def test_what_is_remembered_is_found_forgotten_and_brought_back(
+async def test_notes_are_found_deleted_and_restored(
     browser: Browser, tmp_path: Path, complaints: Complaints, profile: Profile
 ) -> None:
     async with running_hub(tmp_path) as hub, tab(browser, complaints) as page:

@@ -13,7 +13,7 @@ PAGES = ("chat", "threads", "approvals", "routines", "channels", "why")
 BANNER = "All tools are paused: no tool runs in chats, jobs or routines. Answers still come."
 
 
-async def test_every_page_tells_while_tools_are_paused(
+async def test_every_page_shows_that_tools_are_paused(
     console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
     banner = console.page.get_by_text(BANNER)
@@ -28,7 +28,7 @@ async def test_every_page_tells_while_tools_are_paused(
 
 
 @pytest.mark.slow
-async def test_every_page_tells_that_tools_are_paused_and_ends_it(
+async def test_tools_can_be_unpaused_from_every_page(
     console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
     banner = console.page.get_by_text(BANNER)

@@ -120,7 +120,7 @@ def test_plain_text_is_shown_as_it_is(text: str, limit_units: int) -> None:
     "text",
     ["@everyone", "@here", "<@100000000000000007>", "<@&5>", "<#7>", "</new:5>", "<t:0:R>", "-# x"],
 )
-def test_no_text_means_more_than_itself(text: str) -> None:
+def test_no_text_is_read_as_markup(text: str) -> None:
     for said in (text, f"a {text}", f"> {text}", f"**{text}**", f"# {text}", f"- {text}"):
         (content,) = render_blocks((Markdown(said),))
         assert markdown.mentions(content) == []

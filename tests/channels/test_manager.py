@@ -87,7 +87,7 @@ async def test_a_channel_that_fails_while_it_is_stopped_is_stopped() -> None:
     assert phase(manager) is Phase.STOPPED
 
 
-async def test_a_platform_that_names_a_pause_gets_it() -> None:
+async def test_a_pause_requested_by_the_platform_is_observed() -> None:
     channel, clock = LoopbackChannel(), ManualClock()
     channel.fate = RateLimited(30)
     async with running([channel], MemoryOutbox(), clock):
@@ -192,7 +192,7 @@ async def test_what_is_sent_instead_of_a_failed_message_goes_out_at_once() -> No
         await other.until(lambda: other.texts("b") == ["instead"])
 
 
-async def test_sending_now_is_promised_only_when_nothing_stands_before() -> None:
+async def test_immediate_sending_is_promised_only_for_an_empty_queue() -> None:
     channel, outbox = LoopbackChannel(), MemoryOutbox()
     manager = ChannelManager([channel], outbox, ManualClock())
     assert not manager.may_send_now("tg", Address("a"))
@@ -237,7 +237,7 @@ def message(key: str) -> InboundMessage:
     return InboundMessage(key, "1", "tg", Address("a"), "a", Sender("7", "Ann"), "hello", 0)
 
 
-async def test_an_event_that_breaks_its_handling_is_set_aside_at_the_third_time() -> None:
+async def test_an_event_is_set_aside_after_failing_three_times() -> None:
     inbox = MemoryInbox()
     inbox.failure = lambda event: ZeroDivisionError() if isinstance(event, InboundMessage) else None
     guarded_inbox = GuardedInbox(inbox, ManualClock())

@@ -9,7 +9,7 @@ def row(row_id: int, state: SendState = SendState.QUEUED, address: str = "a") ->
     return OutboxRow(row_id, "tg", Address(address), plain("hello"), state, "nonce")
 
 
-async def test_rows_come_out_in_order_of_notice() -> None:
+async def test_rows_are_returned_in_order_of_notification() -> None:
     queue = NotifyQueue()
     queue.put([row(1), row(2)])
     queue.put([row(3)])

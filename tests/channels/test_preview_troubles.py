@@ -59,7 +59,7 @@ async def test_a_refused_preview_costs_no_message() -> None:
         assert on.outbox.row(2).state is SendState.SENT
 
 
-async def test_a_preview_that_a_person_deleted_is_not_the_answers_place() -> None:
+async def test_an_answer_is_not_written_into_a_deleted_preview() -> None:
     async with timed_line() as on:
         turn = on.begin(text="one")
         await on.pass_s(1)
@@ -105,7 +105,7 @@ async def test_an_answer_after_an_unanswered_preview_takes_its_place() -> None:
         assert on.channel.stands("a") == ["done"]
 
 
-async def test_an_unanswered_change_into_the_answer_is_made_again() -> None:
+async def test_an_unanswered_edit_into_the_answer_is_retried() -> None:
     async with timed_line() as on:
         turn = on.begin(text="one")
         await on.pass_s(1)

@@ -46,7 +46,7 @@ async def test_text_is_shown_at_most_once_a_second_and_becomes_the_answer() -> N
         assert on.times("typing") == []
 
 
-async def test_an_answer_known_late_keeps_the_pace_too() -> None:
+async def test_an_answer_that_is_stored_late_keeps_the_edit_interval() -> None:
     async with timed_line() as on:
         turn = on.begin(text="one")
         await on.pass_s(0.5)
@@ -83,7 +83,7 @@ async def test_a_preview_shows_its_first_part_only_and_rests_while_that_stays() 
         assert on.times("typing")
 
 
-async def test_nothing_of_a_preview_is_recorded_but_its_place() -> None:
+async def test_only_the_reference_of_a_preview_is_recorded() -> None:
     async with timed_line() as on:
         turn = on.begin(text="one")
         for text in ("two", "three", "four"):
@@ -161,7 +161,7 @@ async def test_a_turn_that_ended_before_begins_no_preview() -> None:
         on.dispatcher.close_preview(turn.preview)
 
 
-async def test_without_an_answer_the_preview_is_taken_away() -> None:
+async def test_without_an_answer_the_preview_is_deleted() -> None:
     async with timed_line() as on:
         turn = on.begin(text="one")
         await on.pass_s(1)

@@ -165,7 +165,7 @@ async def test_a_reply_is_rendered_once_before_its_row_exists() -> None:
         assert (channel.texts("a"), channel.drawn) == (["hello", "hello"], [message, message])
 
 
-async def test_a_channel_that_took_anothers_place_draws_for_itself() -> None:
+async def test_a_replacement_channel_renders_its_own_messages() -> None:
     old, new = Drawing(), Drawing()
     message = Message((Plain("hello"),))
     async with line(channel=old) as to:

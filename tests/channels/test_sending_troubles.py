@@ -171,7 +171,7 @@ class Defective(MemoryOutbox):
         return await super().pending_outbox(channel)
 
 
-async def test_a_defect_of_the_store_stays_with_its_row() -> None:
+async def test_a_store_failure_affects_only_its_row() -> None:
     async with line(Defective()) as to:
         to.outbox.enqueue("a", "one")
         to.outbox.enqueue("a", "two")

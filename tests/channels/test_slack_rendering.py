@@ -139,7 +139,7 @@ def test_plain_text_is_shown_as_it_is(text: str, limit_chars: int) -> None:
         "&lt;",
     ],
 )
-def test_no_text_means_more_than_itself(text: str) -> None:
+def test_no_text_is_read_as_markup(text: str) -> None:
     for said in (text, f"a {text}", f"> {text}", f"# {text}", f"- {text}"):
         for message in (*render_blocks((Plain(said),)), *render_blocks((Plain("x"), Plain(said)))):
             assert_acceptable(message, 3000)
@@ -180,7 +180,7 @@ def test_escaped_text_still_fits_an_edit() -> None:
         assert len(str(part["text"])) <= 4000
 
 
-def test_the_buttons_of_a_changed_call_count_on() -> None:
+def test_the_buttons_of_an_edited_call_continue_the_numbering() -> None:
     """A press on one that was shown before the change is then known as such."""
     choices = (Choice("Approve"), Choice("Deny"))
     (part,) = outbound.render(

@@ -28,7 +28,7 @@ def marked(message: TelegramText) -> list[tuple[str, str]]:
 # ---------------------------------------------------------------- layout
 
 
-def test_a_whole_answer() -> None:
+def test_a_complete_answer_is_rendered() -> None:
     message = rendered(
         "# Plan\n\nThree *steps*:\n\n1. Check **both** hosts\n   - `alpha`\n   - 部署 👍\n2. Wait\n\n"
         "> Said before\n\n| 名称 | Qty |\n|:--|--:|\n| 盘 | 12 |\n\n---\n\n```python\nprint('hi')\n```"
@@ -65,7 +65,7 @@ def test_quotes_do_not_nest_on_telegram() -> None:
     assert marked(message) == [("blockquote", "a\n\nb\nc"), ("code", "c")]
 
 
-def test_links_of_a_table_follow_it() -> None:
+def test_links_in_a_table_are_listed_below_it() -> None:
     message = rendered(
         "| site | n |\n|---|---|\n| [docs](https://a.b) | 1 |\n| [**wiki**](https://c.d) | 2 |"
     )
@@ -103,11 +103,11 @@ def test_styles_are_interrupted_by_code() -> None:
     assert marked(rendered("# `all` code")) == [("code", "all"), ("bold", " code")]
 
 
-def test_a_link_matters_more_than_code() -> None:
+def test_a_link_around_code_stays_a_link() -> None:
     assert marked(rendered("[`a` **b**](https://c.d)")) == [("text_link", "a b"), ("bold", "b")]
 
 
-def test_a_style_inside_itself_is_one() -> None:
+def test_a_style_nested_in_itself_is_one_entity() -> None:
     assert marked(rendered("# a **b** c")) == [("bold", "a b c")]
 
 

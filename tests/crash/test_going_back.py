@@ -55,7 +55,7 @@ def changes_of(town: MortalHub, text: str) -> list[bool]:
 
 
 @pytest.mark.slow
-async def test_each_is_done_once_whenever_the_hub_dies(tmp_path: Path) -> None:
+async def test_each_command_is_done_once_after_kills(tmp_path: Path) -> None:
     async with open_mortal_hub(tmp_path) as town:
         await town.start(AtCommit("accept_event", 3, "before"))
         town.telegram.user_sends_text(OWNER, "say: one")

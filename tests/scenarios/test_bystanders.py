@@ -14,7 +14,7 @@ WORDS = pytest.mark.parametrize("words", ["yes", pytest.param("command: echo x",
 
 
 @WORDS
-async def test_on_telegram(tmp_path: Path, words: str) -> None:
+async def test_on_telegram_a_bystander_does_not_decide(tmp_path: Path, words: str) -> None:
     async with open_hub(tmp_path, extra=ADDRESSED) as house:
         house.telegram.add_user(ON_TELEGRAM, first_name="Sam")
         group = house.telegram.create_group("all of us", [OWNER, ON_TELEGRAM]).id
@@ -34,7 +34,7 @@ async def test_on_telegram(tmp_path: Path, words: str) -> None:
 
 
 @pytest.mark.slow
-async def test_on_slack(tmp_path: Path) -> None:
+async def test_on_slack_a_bystander_does_not_decide(tmp_path: Path) -> None:
     async with slack_hub.open_slack_hub(tmp_path, extra=ADDRESSED) as place:
         slack = place.slack
         slack.add_user(ON_SLACK, name="sam")
@@ -51,7 +51,7 @@ async def test_on_slack(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_on_discord(tmp_path: Path) -> None:
+async def test_on_discord_a_bystander_does_not_decide(tmp_path: Path) -> None:
     async with discord_hub.open_discord_hub(tmp_path, extra=ADDRESSED) as place:
         place.joins(ON_DISCORD, "sam")
         room = place.room("build").id

@@ -75,7 +75,7 @@ async def test_a_reminder_comes_once_is_snoozed_once_and_is_done(house: Hub) -> 
     assert len(house.model.log) == asked, "no model is asked for a reminder"
 
 
-async def test_what_is_done_stays_done_though_it_was_snoozed(house: Hub) -> None:
+async def test_a_reminder_done_after_a_snooze_does_not_come_again(house: Hub) -> None:
     await house.told("remind", text="call Ada", when="in 1 s")
     card = await comes(house, 1)
     assert await house.pressed(OWNER, card, SNOOZE) == "Snoozed for 10 minutes."

@@ -80,7 +80,7 @@ SHOWN: Mapping[str, tuple[int, ...]] = {
     f"{_HERE}::test_a_history_has_at_least_one_run": (102,),
     f"{_FORM}::test_no_trigger_turns_into_another_by_a_stray_field": (103,),
     f"{_API}::test_an_event_needs_an_object_and_somebody_who_listens": (85, 86),
-    "tests/bot/web/test_api.py::test_without_the_token_nothing_is_said": (31,),
+    "tests/bot/web/test_api.py::test_without_the_token_every_request_is_refused": (31,),
     f"{_API}::test_a_list_tells_the_newest_run_of_each_that_has_one": (65,),
     "tests/core/inbound/test_submission.py::test_commands_and_answers": (77,),
     f"{_API}::test_the_prompt_names_tools_and_readers_only_if_present": (79,),

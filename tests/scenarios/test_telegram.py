@@ -103,7 +103,7 @@ async def test_topics_are_conversations_of_their_own(house: Hub) -> None:
     assert scopes == {f"={forum.id}:{plans.id}", f"={forum.id}:{bills.id}", f"={forum.id}"}
 
 
-async def test_posts_of_a_channel_are_none_of_our_business(house: Hub) -> None:
+async def test_channel_posts_are_not_answered(house: Hub) -> None:
     channel = house.telegram.create_channel("News", OWNER)
     house.telegram.channel_posts(channel.id, f"@{name_of_bot(house)} hello")
     house.telegram.user_sends_text(OWNER, "hello")

@@ -102,7 +102,7 @@ def test_a_broken_chain_is_reported_and_the_command_fails(hub: Path) -> None:
     assert "is not a head; a head looks like 41:" in done.complaint
 
 
-def test_before_the_first_start_there_is_nothing_to_look_at(tmp_path: Path) -> None:
+def test_before_the_first_start_the_audit_commands_report_no_records(tmp_path: Path) -> None:
     for words in (("audit", "export"), ("audit", "verify"), ("policy", "test")):
         assert command(tmp_path, *words).code == 1
     assert list(tmp_path.iterdir()) == []
@@ -126,7 +126,7 @@ def test_older_records_are_verified_after_the_vaults_key_was_changed(hub: Path) 
     assert "was made with a missing key" in done.out
 
 
-def test_a_backup_that_is_put_back_has_heads_of_its_own(hub: Path) -> None:
+def test_a_restored_backup_starts_a_new_file_of_heads(hub: Path) -> None:
     backup = hub / "backup.db"
     assert command(hub, "db", "backup", str(backup)).code == 0
     assert command(hub, "tools", "pause").code == 0
@@ -201,7 +201,7 @@ def otherwise(directory: Path, *words: str) -> list[tuple[str, str, str]]:
     return [(one["tool"], one["was"], one["now"]) for one in page["otherwise"]]
 
 
-def test_calls_of_the_past_are_judged_by_other_rules(tmp_path: Path) -> None:
+def test_policy_test_shows_past_calls_that_other_rules_would_decide_differently(tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
     asyncio.run(_past(tmp_path))
     before = (tmp_path / "data" / "hub.db").read_bytes()
@@ -219,7 +219,7 @@ def test_calls_of_the_past_are_judged_by_other_rules(tmp_path: Path) -> None:
     assert (tmp_path / "data" / "hub.db").read_bytes() == before
 
 
-def test_a_job_is_judged_before_it_runs(tmp_path: Path) -> None:
+def test_policy_test_predicts_the_outcome_of_a_jobs_tools_and_calls(tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
     (tmp_path / "workspace" / "Makefile").write_text("test:\n\ttouch tested\n")
     asyncio.run(_past(tmp_path))
@@ -241,7 +241,7 @@ def test_a_job_is_judged_before_it_runs(tmp_path: Path) -> None:
     assert "the grant that allows exactly this: shell make test" in told
 
 
-def test_a_policy_that_cannot_be_read_is_a_mistake(tmp_path: Path) -> None:
+def test_policy_test_refuses_an_unreadable_policy(tmp_path: Path) -> None:
     asyncio.run(_past(tmp_path))
     (tmp_path / "bad.toml").write_text("disabled = 1\n")
     done = command(tmp_path, "policy", "test", "--policy", "bad.toml")

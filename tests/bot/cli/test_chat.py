@@ -27,7 +27,7 @@ async def piped(directory: Path, text: str, *words: str) -> Ended:
     return await hubbub(directory, "chat", *words, stdin=text.encode())
 
 
-async def test_a_piped_message_is_answered_and_what_waits_is_reported(tmp_path: Path) -> None:
+async def test_a_piped_message_is_answered_and_open_gates_are_reported(tmp_path: Path) -> None:
     greeted = await piped(tmp_path, "hello\n**you**\n")
     assert (greeted.code, greeted.err) == (0, "")
     assert greeted.out.startswith("You said: hello\nyou\n\nI am the built-in demo model.")
@@ -45,14 +45,14 @@ async def test_a_piped_message_is_answered_and_what_waits_is_reported(tmp_path: 
     assert not (tmp_path / "workspace" / "out.txt").exists()
 
 
-async def test_nothing_to_say_is_a_refusal(tmp_path: Path) -> None:
+async def test_an_empty_message_is_refused(tmp_path: Path) -> None:
     ended = await piped(tmp_path, "\n")
     assert (ended.code, ended.out) == (1, "")
     assert ended.complaint.startswith("hubbub: Standard input is empty; pipe in a message")
 
 
 @pytest.mark.parametrize("words", [(), ("--json",)])
-async def test_of_a_reply_that_breaks_off_only_the_next_one_is_written(
+async def test_a_broken_off_reply_is_not_written_but_the_next_attempt_is(
     tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     async with open_simulators() as around:
@@ -138,7 +138,7 @@ async def test_a_program_talks_and_decides_in_json_lines(tmp_path: Path, program
     assert await program.ends() == 0
 
 
-async def test_a_program_that_reads_no_further_is_no_breakdown(tmp_path: Path) -> None:
+async def test_a_closed_output_pipe_ends_chat_without_a_traceback(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     process = await asyncio.create_subprocess_exec(
@@ -154,7 +154,7 @@ async def test_a_program_that_reads_no_further_is_no_breakdown(tmp_path: Path) -
 
 
 @pytest.mark.slow
-async def test_a_program_changes_what_a_call_does_before_it_agrees(tmp_path: Path, program: Program) -> None:
+async def test_a_program_edits_a_call_before_approving_it(tmp_path: Path, program: Program) -> None:
     program.send(text="run: echo no > out.txt")
     asked = await program.hears("asked")
     assert asked["arguments"] == {"command": "echo no > out.txt"}

@@ -60,7 +60,7 @@ async def test_colors_can_be_turned_off(tmp_path: Path, asked: str) -> None:
         assert bool(COLOUR.search(await screen.screen(colours=True))) is not bool(asked)
 
 
-async def test_a_window_that_is_made_narrower_than_a_table_keeps_it_and_shows_the_next_one_in_lines(
+async def test_after_narrowing_the_window_the_next_table_is_shown_as_lines(
     tmp_path: Path,
 ) -> None:
     table = "look:\n\n| name | says |\n|---|---|\n| Ann | one two three four five six seven |"

@@ -25,7 +25,7 @@ PROMPT_ID = re.compile(r"(?<=/approve )\S{10}|(?<=/deny )\S{10}")
 ANY_PORT = {"HUBBUB__HTTP__PORT": "0"}
 
 
-async def test_a_newcomer_approves_a_tool_and_sees_what_it_said(tmp_path: Path, profile: Profile) -> None:
+async def test_a_newcomer_approves_a_tool_and_sees_its_output(tmp_path: Path, profile: Profile) -> None:
     """The README's recording is what the terminal shows; profile `proof` writes the page anew."""
     (tmp_path / "workspace").mkdir()
     (tmp_path / "workspace" / "a file.txt").touch()
@@ -53,7 +53,7 @@ def _framed(screen: str) -> str:
 
 
 @pytest.mark.slow
-async def test_a_killed_hub_asks_again(tmp_path: Path) -> None:
+async def test_after_a_kill_the_hub_shows_the_open_gate_again(tmp_path: Path) -> None:
     async with terminal(tmp_path) as screen:
         await screen.opens_chat()
         await screen.writes("run: echo done")
@@ -89,7 +89,7 @@ async def test_ctrl_c_stops_what_runs_and_the_second_one_leaves(tmp_path: Path) 
 
 
 @pytest.mark.slow
-async def test_a_word_that_begins_with_a_key_is_a_word(tmp_path: Path) -> None:
+async def test_a_word_that_starts_with_a_shortcut_key_is_text(tmp_path: Path) -> None:
     async with terminal(tmp_path) as screen:
         await screen.opens_chat()
         await screen.writes("run: ls")
@@ -132,7 +132,7 @@ async def test_commands_are_completed_and_answered(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_key_approves_nothing_of_a_conversation_one_has_left(tmp_path: Path) -> None:
+async def test_a_key_does_not_approve_a_card_of_a_conversation_that_was_left(tmp_path: Path) -> None:
     async with terminal(tmp_path) as screen:
         await screen.opens_chat()
         await screen.writes("run: touch made")
@@ -159,7 +159,7 @@ async def test_another_hub_is_refused_while_the_terminal_has_one(tmp_path: Path)
 
 
 @pytest.mark.slow
-async def test_the_hub_that_runs_is_talked_to_and_its_end_outlasted(tmp_path: Path) -> None:
+async def test_chat_uses_the_running_hub_and_continues_after_it_ends(tmp_path: Path) -> None:
     async with terminal(tmp_path) as screen:
         async with HubProcess(tmp_path, env=ANY_PORT) as hub:
             await screen.start("chat")

@@ -29,7 +29,9 @@ LOOKING_AT_DAMAGE = ["users list", "threads list", "approvals list", "why", "pai
 
 
 @pytest.mark.parametrize("words", LOOKING)
-def test_files_that_cannot_be_used_are_one_line_and_no_trace(tmp_path: Path, words: str) -> None:
+def test_an_unusable_data_directory_is_reported_in_one_line_without_a_traceback(
+    tmp_path: Path, words: str
+) -> None:
     ended = command(tmp_path, *words.split(), env={"HUBBUB__HUB__DATA_DIR": NO_NAME_IS_SO_LONG})
     assert (ended.code, ended.out) == (1, "")
     assert ended.complaint.startswith("hubbub: ")
@@ -75,7 +77,7 @@ def damaged(tmp_path: Path) -> Path:
     return tmp_path
 
 
-async def test_a_hub_does_not_start_on_a_key_of_the_vault_that_is_none(tmp_path: Path) -> None:
+async def test_a_hub_does_not_start_with_an_invalid_vault_key(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir(mode=0o700)
     (tmp_path / "data" / "vault.key").write_text("12ab")
     stop = asyncio.Event()
@@ -86,20 +88,20 @@ async def test_a_hub_does_not_start_on_a_key_of_the_vault_that_is_none(tmp_path:
 
 
 @pytest.mark.parametrize("why", [errno.ENOSPC, errno.EDQUOT], ids=["no room", "none left for its user"])
-def test_a_full_disk_is_not_said_to_need_other_rights(tmp_path: Path, why: int) -> None:
+def test_a_full_disk_is_not_reported_as_a_permission_problem(tmp_path: Path, why: int) -> None:
     told = f"^can't use {tmp_path}: .*; free up space on its disk$"
     with pytest.raises(StartError, match=told), needed_to_start(tmp_path, "make it writable"):
         raise OSError(why, os.strerror(why))
 
 
-def test_it_says_which_version_it_is(tmp_path: Path) -> None:
+def test_the_version_is_printed(tmp_path: Path) -> None:
     told = command(tmp_path, "--version")
     assert (told.code, told.out) == (0, f"hubbub {version()}\n")
     assert "--version" in command(tmp_path, "--help").out
 
 
 @pytest.mark.parametrize("words", ["list", "show x", "history x", "test x --text y"])
-def test_looking_at_routines_makes_nothing(tmp_path: Path, words: str) -> None:
+def test_listing_routines_creates_no_files(tmp_path: Path, words: str) -> None:
     ended = command(tmp_path, "routines", *words.split())
     assert (ended.code, ended.out) == (1, "")
     assert ended.complaint == f"There is no database in {tmp_path}/data yet; start the hub first."

@@ -121,7 +121,7 @@ async def test_a_conversation_is_exported_whole_and_as_it_is(house: Hub) -> None
     assert (none.code, none.out) == (1, "")
 
 
-async def test_a_thread_that_is_not_there(house: Hub) -> None:
+async def test_an_unknown_thread_is_reported(house: Hub) -> None:
     ended = await hubbub(house.directory, "threads", "show", "no-such-thread")
     assert (ended.code, ended.out) == (1, "")
     assert ended.complaint == ("No thread has the ID no-such-thread; `hubbub threads list` shows the IDs.")
@@ -159,7 +159,7 @@ async def test_open_gates_are_listed(house: Hub) -> None:
 # ---------------------------------------------------------------- configuration
 
 
-async def test_config_check_shows_what_is_in_force_without_secrets(house: Hub) -> None:
+async def test_config_check_shows_the_effective_settings_without_secrets(house: Hub) -> None:
     ended = await hubbub(house.directory, "config", "check", "--json", env={"HUBBUB__HTTP__PORT": "8123"})
     page = json.loads(ended.out)
     assert (ended.code, page["ok"], page["source"], page["problems"]) == (0, True, "hubbub.toml", [])
@@ -215,7 +215,7 @@ async def test_help_loads_nothing_it_does_not_need(tmp_path: Path, words: list[s
     assert len(loaded) < MODULES_LIMIT, len(loaded)
 
 
-async def test_a_listing_loads_nothing_that_writes_or_speaks_to_anybody(house: Hub) -> None:
+async def test_a_listing_loads_no_module_that_writes_or_connects(house: Hub) -> None:
     await house.stop()
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -241,9 +241,7 @@ async def test_a_listing_loads_nothing_that_writes_or_speaks_to_anybody(house: H
         (["--hlp"], "No such option: --hlp"),
     ],
 )
-async def test_words_that_are_no_command_are_usage_errors(
-    tmp_path: Path, words: list[str], complaint: str
-) -> None:
+async def test_unknown_commands_are_usage_errors(tmp_path: Path, words: list[str], complaint: str) -> None:
     ended = await hubbub(tmp_path, *words)
     assert (ended.code, ended.out) == (2, "")
     assert complaint in ended.err
@@ -273,7 +271,7 @@ async def waiting(house: Hub) -> str:
 
 
 @pytest.mark.parametrize("running", [True, False], ids=["a hub runs", "no hub runs"])
-async def test_a_decision_typed_runs_the_call_once(house: Hub, *, running: bool) -> None:
+async def test_approving_by_command_runs_the_call_once(house: Hub, *, running: bool) -> None:
     gate_id = await waiting(house)
     if not running:
         await house.stop()
@@ -300,7 +298,7 @@ async def test_an_unknown_answer_is_a_usage_error(house: Hub) -> None:
     )
 
 
-async def test_a_hub_that_does_not_answer(house: Hub) -> None:
+async def test_an_unresponsive_hub_is_reported(house: Hub) -> None:
     away = {"url": "http://127.0.0.1:9", "token": "x", "pid": os.getpid()}
     (house.directory / "data" / "api.json").write_text(json.dumps(away))
     ended = await hubbub(house.directory, "approvals", "decide", "abc", "deny")
@@ -326,7 +324,7 @@ def test_a_command_waits_for_a_hub_that_is_starting(tmp_path: Path, left: dict[s
         assert access.url == "http://127.0.0.1:8"
 
 
-def test_a_command_waits_for_another_to_end(tmp_path: Path) -> None:
+def test_a_command_waits_until_another_command_releases_the_data(tmp_path: Path) -> None:
     other, own = DataDirectoryLock(tmp_path), DataDirectoryLock(tmp_path)
     other.acquire()
     assert lock_or_hub(tmp_path, own, 1, lambda _: other.release()) is None
@@ -404,7 +402,7 @@ async def test_people_are_paired_linked_and_removed(tmp_path: Path, *, running: 
         ),
     ],
 )
-async def test_wrong_words_are_usage_errors(tmp_path: Path, words: list[str], complaint: str) -> None:
+async def test_invalid_arguments_are_usage_errors(tmp_path: Path, words: list[str], complaint: str) -> None:
     ended = await hubbub(tmp_path, *words)
     assert (ended.code, ended.out, ended.complaint) == (2, "", complaint)
 

@@ -45,7 +45,7 @@ def threads(database: Path) -> int:
     return count
 
 
-async def test_a_running_hub_is_checked_and_copied_and_not_replaced(tmp_path: Path) -> None:
+async def test_with_a_running_hub_check_and_backup_work_and_restore_is_refused(tmp_path: Path) -> None:
     async with open_hub(tmp_path, start=False) as house, HubProcess(tmp_path):
         house.telegram.user_sends_text(OWNER, "hello")
         await house.telegram.wait_text(OWNER, "You said: hello", timeout_s=LIMIT_S)
@@ -64,7 +64,7 @@ async def test_a_running_hub_is_checked_and_copied_and_not_replaced(tmp_path: Pa
     assert sorted(path.name for path in tmp_path.glob("copy.db*")) == ["copy.db"]
 
 
-def test_a_copy_is_put_back_and_what_was_there_is_kept(tmp_path: Path) -> None:
+def test_restore_replaces_the_database_and_keeps_the_previous_one(tmp_path: Path) -> None:
     database = stored(tmp_path)
     before = threads(database)
     assert command(tmp_path, "db", "backup", "copy.db").code == 0
@@ -78,7 +78,7 @@ def test_a_copy_is_put_back_and_what_was_there_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["over a database", "on a fresh machine"])
-def test_wherever_a_copy_is_put_back_tools_are_paused_and_doctor_says_so(tmp_path: Path, place: str) -> None:
+def test_after_a_restore_tools_are_paused_and_doctor_says_so(tmp_path: Path, place: str) -> None:
     database = stored(tmp_path)
     change(database, "DELETE FROM tool_pause")
     assert command(tmp_path, "db", "backup", "copy.db").code == 0
@@ -96,7 +96,7 @@ def test_wherever_a_copy_is_put_back_tools_are_paused_and_doctor_says_so(tmp_pat
     assert said["tools"] == "tools are not paused"
 
 
-def test_a_backup_never_takes_the_place_of_a_file(tmp_path: Path) -> None:
+def test_a_backup_never_overwrites_a_file(tmp_path: Path) -> None:
     stored(tmp_path)
     (tmp_path / "mine").write_text("precious")
     refused = command(tmp_path, "db", "backup", "mine")
@@ -112,7 +112,7 @@ def test_a_backup_never_takes_the_place_of_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"no database at all", b"SQLite format 3\x00" + b"\xff" * 5000])
-def test_nothing_is_replaced_by_what_is_no_database(tmp_path: Path, damage: bytes) -> None:
+def test_a_file_that_is_not_a_database_is_not_restored(tmp_path: Path, damage: bytes) -> None:
     database = stored(tmp_path)
     before = database.read_bytes()
     (tmp_path / "copy.db").write_bytes(damage)
@@ -123,7 +123,7 @@ def test_nothing_is_replaced_by_what_is_no_database(tmp_path: Path, damage: byte
     assert command(tmp_path, "db", "restore", "nothing").code == 2
 
 
-def test_a_copy_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+def test_a_backup_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     stored(tmp_path)
     command(tmp_path, "db", "backup", "copy.db")
     change(tmp_path / "copy.db", f"PRAGMA user_version = {CURRENT + 1}")
@@ -209,7 +209,7 @@ def test_a_damaged_page_is_found(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- upgrading
 
 
-def test_an_old_database_is_upgraded_and_its_copy_kept(tmp_path: Path) -> None:
+def test_an_old_database_is_upgraded_and_its_backup_kept(tmp_path: Path) -> None:
     database = stored(tmp_path, OLDEST)
     listed = command(tmp_path, "threads", "list")
     assert (listed.code, "hubbub db upgrade" in listed.complaint) == (1, True)
@@ -224,7 +224,7 @@ def test_an_old_database_is_upgraded_and_its_copy_kept(tmp_path: Path) -> None:
     assert "is up to date" in command(tmp_path, "db", "upgrade").out
 
 
-def test_a_copy_of_an_earlier_upgrade_is_left_as_it_is(tmp_path: Path) -> None:
+def test_a_backup_of_an_earlier_upgrade_is_left_unchanged(tmp_path: Path) -> None:
     stored(tmp_path, OLDEST)
     earlier = tmp_path / "data" / f"hub.db.schema-{OLDEST}"
     earlier.write_text("of another day")
@@ -261,14 +261,14 @@ def test_adding_a_user_reports_an_account_not_linked(tmp_path: Path) -> None:
     assert re.fullmatch(wanted, nowhere.complaint)
 
 
-def test_no_upgrade_under_a_running_hub(tmp_path: Path) -> None:
+def test_an_upgrade_is_refused_while_a_hub_runs(tmp_path: Path) -> None:
     stored(tmp_path, OLDEST)
     with DataDirectoryLock(tmp_path / "data"):
         refused = command(tmp_path, "db", "upgrade")
     assert (refused.code, "stop it" in refused.complaint) == (1, True)
 
 
-def test_a_copy_that_cannot_be_prepared_takes_no_place_and_leaves_no_trace(
+def test_a_failed_restore_replaces_nothing_and_leaves_no_files(
     tmp_path: Path,
 ) -> None:
     database, kept_as = stored(tmp_path), tmp_path / "kept.db"

@@ -52,7 +52,7 @@ async def from_script(house: Hub, *words: str, env: dict[str, str] | None = None
     return await asyncio.to_thread(command, house.directory, "init", *known, *words, env=given)
 
 
-async def test_somebody_answers_its_questions_and_the_hub_runs(house: Hub) -> None:
+async def test_answering_every_question_makes_a_hub_that_runs(house: Hub) -> None:
     """Every wrong answer is asked for again in its place; the account is that of who sends the code."""
     words = ["init", "--api-base-url", house.telegram.url]
     async with Terminal(house.directory, *words, env=NO_SYSTEMD) as terminal:
@@ -115,7 +115,7 @@ async def test_somebody_answers_its_questions_and_the_hub_runs(house: Hub) -> No
         await house.telegram.wait_text(OWNER, "You said: hello", timeout_s=LIMIT_S)
 
 
-async def test_run_again_it_changes_one_thing(house: Hub) -> None:
+async def test_running_init_again_changes_only_one_setting(house: Hub) -> None:
     """Comments, mode and everything else of the file stay."""
     assert (await from_script(house)).code == 0
     toml = house.directory / "hubbub.toml"
@@ -146,7 +146,7 @@ async def test_run_again_it_changes_one_thing(house: Hub) -> None:
     assert (loaded.models[0].provider, loaded.models[0].api_key.get_secret_value()) == ("anthropic", KEY)
 
 
-async def test_a_script_is_asked_nothing(house: Hub) -> None:
+async def test_with_arguments_init_asks_no_questions(house: Hub) -> None:
     made = await from_script(house)
     assert (made.code, made.err) == (0, "")
     config = load(environ={}, cwd=house.directory).config
@@ -162,7 +162,7 @@ async def test_a_script_is_asked_nothing(house: Hub) -> None:
     ]
 
 
-async def test_a_model_of_anthropic_is_tried_and_written(house: Hub) -> None:
+async def test_an_anthropic_model_is_tested_and_written(house: Hub) -> None:
     env = {name: value for name, value in SECRETS.items() if name != "OPENAI_API_KEY"}
     url = house.model.anthropic_base_url
     made = await from_script(
@@ -195,7 +195,7 @@ async def test_a_refused_change_is_not_written(house: Hub, wrong: dict[str, str]
     assert (untried.code, untried.err) == (0, "")
 
 
-async def test_nothing_is_replaced_unasked_and_other_variables_stay(house: Hub) -> None:
+async def test_existing_files_are_replaced_only_on_request(house: Hub) -> None:
     toml, env = house.directory / "hubbub.toml", house.directory / "hubbub.env"
     toml.write_text("# mine\n")
     env.write_text("OTHER=precious\nTELEGRAM_TOKEN=old\n")
@@ -240,7 +240,7 @@ def test_a_missing_argument_is_a_usage_error(tmp_path: Path, words: list[str], c
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_newcomer_without_any_account(tmp_path: Path) -> None:
+def test_init_works_without_any_account(tmp_path: Path) -> None:
     made = command(tmp_path, "init", "--no-input", "--platform", "none", "--provider", "demo")
     assert (made.code, made.err) == (0, "")
     assert "hubbub run" in made.out

@@ -62,15 +62,13 @@ async def modules_of(directory: Path, *words: str, **variables: str) -> list[str
 
 
 @pytest.mark.parametrize("words", ["jobs list", "usage", "tools list", "chat --json"])
-async def test_what_asks_the_running_hub_leaves_judging_the_configuration_to_it(
-    house: Hub, words: str
-) -> None:
+async def test_commands_through_the_running_hub_do_not_load_the_configuration(house: Hub, words: str) -> None:
     loaded = await modules_of(house.directory, *words.split(), HUBBUB__LOG__LEVEL="none there is")
     assert "bot.config.place" in loaded
     assert {"bot.config.schema", "bot.config.load", "httpx"} & set(loaded) == set()
 
 
-async def test_a_job_of_a_person_who_never_wrote_is_told_of_in_their_notices(house: Hub) -> None:
+async def test_the_result_of_a_job_reaches_a_person_who_never_wrote(house: Hub) -> None:
     async with client(house.directory) as api:
         _, job = await api.ask("POST", "/api/jobs", {"task": "say it"})
         await becomes(house, job["short_id"], JobState.COMPLETED)
@@ -80,7 +78,7 @@ async def test_a_job_of_a_person_who_never_wrote_is_told_of_in_their_notices(hou
         assert any(f"Job {job['short_id']}" in one["text"] and "You said" in one["text"] for one in lines)
 
 
-async def test_jobs_are_started_looked_at_told_cancelled_and_restarted(house: Hub) -> None:
+async def test_jobs_are_started_shown_messaged_cancelled_and_restarted(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, "hello")
     await house.telegram.wait_text(OWNER, "You said: hello")
     async with client(house.directory) as api:
@@ -185,7 +183,7 @@ async def test_a_stream_of_a_job_is_resumed_exactly_and_counts_what_the_model_co
         )
 
 
-async def test_what_a_job_used_is_what_the_model_counted_with_its_repeats(house: Hub) -> None:
+async def test_the_usage_of_a_job_is_the_sum_of_its_successful_model_calls(house: Hub) -> None:
     """A call that failed costs nothing, and is repeated."""
     house.model.enqueue(tools(ToolCall("time", {})), text("Late."))
     house.model.fault(HttpError(500))

@@ -32,7 +32,7 @@ def first_screen() -> tuple[list[str], str, str]:
     return commands, written, key
 
 
-def test_the_first_screen_is_a_screen() -> None:
+def test_the_readmes_first_screen_has_at_most_24_lines() -> None:
     page = (ROOT / "README.md").read_text().partition("\n## Why")[0]
     assert len(page.splitlines()) <= 24
     assert "](docs/img/approve.png)" in page

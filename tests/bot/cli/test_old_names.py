@@ -10,7 +10,7 @@ from tests.harness.process import HubProcess, hubbub
 ECHO = "run: echo ok > out.txt"
 
 
-async def test_gates_are_still_called_prompts_as_well(tmp_path: Path) -> None:
+async def test_the_old_name_prompts_still_works_for_gates(tmp_path: Path) -> None:
     async with HubProcess(tmp_path, env={"HUBBUB__HTTP__PORT": "0"}), client(tmp_path) as api:
         async with api.stream() as events:
             sent = await api.send(ECHO)
@@ -31,7 +31,7 @@ async def test_gates_are_still_called_prompts_as_well(tmp_path: Path) -> None:
             assert await program.ends() == 0
 
 
-async def test_unpause_is_still_called_resume_as_well(tmp_path: Path) -> None:
+async def test_the_old_name_resume_still_works_for_unpause(tmp_path: Path) -> None:
     async with HubProcess(tmp_path, env={"HUBBUB__HTTP__PORT": "0"}), client(tmp_path) as api:
         for _ in range(2):
             assert (await api.ask("POST", "/api/tools/pause", {}))[0] == 200

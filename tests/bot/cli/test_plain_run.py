@@ -24,7 +24,7 @@ from bot.__main__ import plainly_to_run
         ([], (False, None)),
     ],
 )
-def test_only_what_leaves_no_question_is_understood(
+def test_only_unambiguous_arguments_skip_the_parser(
     words: list[str], understood: tuple[bool, Path | None]
 ) -> None:
     assert plainly_to_run(words) == understood

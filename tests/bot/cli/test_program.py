@@ -167,7 +167,7 @@ run_to_the_end(serving())
 """
 
 
-async def test_a_thread_that_cannot_be_interrupted_does_not_hold_up_the_end(tmp_path: Path) -> None:
+async def test_an_uninterruptible_thread_does_not_delay_shutdown(tmp_path: Path) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", BLOCKED_THREAD, cwd=tmp_path, env=environment()
     )
@@ -223,7 +223,7 @@ async def test_an_occupied_port_is_one_line_that_says_what_to_do(tmp_path: Path)
     )
 
 
-async def test_a_second_hub_on_the_same_data_says_which_one_is_there(tmp_path: Path) -> None:
+async def test_a_second_hub_on_the_same_data_names_the_running_one(tmp_path: Path) -> None:
     async with HubProcess(tmp_path, env=ANY_PORT) as hub:
         ended = await hubbub(tmp_path, "run", env=ANY_PORT)
         assert ended.code == 1
@@ -247,7 +247,9 @@ async def test_a_database_of_a_newer_version_is_refused(tmp_path: Path, words: l
 
 
 @pytest.mark.parametrize("key, path", [("[hub] data_dir", "data"), ("[workspace] dir", "workspace")])
-async def test_a_file_in_the_place_of_a_directory_is_one_line(tmp_path: Path, key: str, path: str) -> None:
+async def test_a_file_in_place_of_a_directory_is_reported_in_one_line(
+    tmp_path: Path, key: str, path: str
+) -> None:
     (tmp_path / path).write_text("a file")
     ended = await hubbub(tmp_path, "run", env=ANY_PORT)
     assert ended.code == 1
@@ -255,7 +257,7 @@ async def test_a_file_in_the_place_of_a_directory_is_one_line(tmp_path: Path, ke
     assert ended.complaint.endswith(f"or set another {key}")
 
 
-async def test_a_damaged_key_of_the_hub_is_one_line(tmp_path: Path) -> None:
+async def test_a_damaged_hub_key_is_reported_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "hub.key").write_text("not a key")
     ended = await hubbub(tmp_path, "run", env=ANY_PORT)
@@ -358,7 +360,7 @@ async def test_config_check_says_what_is_configured(house: Hub) -> None:
     assert bad.complaint == "nowhere.toml: no such file; create it or choose another one"
 
 
-async def test_help_and_wrong_usage(tmp_path: Path) -> None:
+async def test_help_is_printed_and_wrong_usage_is_refused(tmp_path: Path) -> None:
     told, unknown, option = await asyncio.gather(
         hubbub(tmp_path, "--help"),
         hubbub(tmp_path, "frobnicate"),

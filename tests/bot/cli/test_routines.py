@@ -34,7 +34,7 @@ async def page(house: Hub, *words: str) -> Any:
 
 
 @BESIDE
-async def test_a_routine_is_made_shown_changed_and_forgotten(house: Hub, running: bool) -> None:
+async def test_a_routine_is_created_shown_changed_and_deleted(house: Hub, running: bool) -> None:
     if not running:
         await house.stop()
     assert (await said(house, *WATCH)).out == "watch saved\n"
@@ -80,7 +80,7 @@ async def test_a_routine_is_made_shown_changed_and_forgotten(house: Hub, running
         await house.start()
 
 
-async def test_a_full_job_is_made_by_command(house: Hub) -> None:
+async def test_a_full_job_routine_is_created_by_command(house: Hub) -> None:
     words = (
         "routines",
         "add",
@@ -105,7 +105,7 @@ async def test_a_full_job_is_made_by_command(house: Hub) -> None:
     assert shown["definition"]["action"]["description"] == "Count all of them"
 
 
-async def test_a_routine_made_by_command_fires_and_tells_its_history(house: Hub) -> None:
+async def test_a_routine_created_by_command_fires_and_shows_its_history(house: Hub) -> None:
     assert (await said(house, *WATCH)).code == 0
     house.telegram.user_sends_text(OWNER, "deploy production")
     await house.telegram.wait_text(OWNER, "Routine “watch” has something for you")

@@ -44,7 +44,7 @@ async def allowed_for_ever(house: Hub) -> str:
 
 
 @BESIDE
-async def test_a_revoked_grant_lets_nothing_run_unasked(house: Hub, *, running: bool) -> None:
+async def test_after_a_grant_is_revoked_its_calls_need_approval(house: Hub, *, running: bool) -> None:
     grant_id = await allowed_for_ever(house)
     listed = (await said(house, "grants", "list")).out
     assert (grant_id in listed, "no expiry" in listed, "revoked" in listed) == (True, True, False)
@@ -83,7 +83,7 @@ async def test_a_disabled_tool_is_hidden_and_refused(house: Hub, *, running: boo
     await house.card(OWNER)
 
 
-async def test_a_tool_that_waits_for_a_person_is_refused_once_it_is_disabled(house: Hub) -> None:
+async def test_a_call_waiting_for_approval_is_refused_once_its_tool_is_disabled(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, ECHO)
     card = await house.card(OWNER)
     assert (await said(house, "permissions", "set", "shell", "disabled")).code == 0
@@ -92,7 +92,7 @@ async def test_a_tool_that_waits_for_a_person_is_refused_once_it_is_disabled(hou
     assert lines(house) == []
 
 
-async def test_a_person_may_want_no_questions_about_a_tool_or_all_of_them(house: Hub) -> None:
+async def test_a_person_may_turn_off_approval_for_one_tool_or_all_tools(house: Hub) -> None:
     assert (await said(house, "permissions", "set", "shell", "always-allow")).code == 0
     house.telegram.user_sends_text(OWNER, ECHO)
     await house.telegram.wait_text(OWNER, "Done:", timeout_s=LIMIT_S)
@@ -142,7 +142,7 @@ async def test_an_operator_chooses_a_persons_model_and_effort(
     assert (owner["model"], owner["thinking"]) == chosen
 
 
-async def test_secrets_are_kept_by_the_running_hub(house: Hub) -> None:
+async def test_secrets_are_stored_by_the_running_hub(house: Hub) -> None:
     value = b"a-value-of-the-running-hub"
     kept = await asyncio.to_thread(command, house.directory, "secrets", "set", "one", stdin=value)
     assert (kept.code, kept.out) == (0, "one: stored; used from the next start of the hub\n")
@@ -154,7 +154,7 @@ async def test_secrets_are_kept_by_the_running_hub(house: Hub) -> None:
     assert [path for path in files if value in path.read_bytes()] == []
 
 
-async def test_a_link_to_the_console(house: Hub) -> None:
+async def test_a_login_link_to_the_console_is_printed(house: Hub) -> None:
     link = await said(house, "login", "--json")
     assert (link.code, link.err) == (0, "")
     assert json.loads(link.out)["url"].startswith(f"{house.app.url}/login#code=")

@@ -49,7 +49,7 @@ async def test_a_start_says_three_things_and_opens_the_browser(tmp_path: Path) -
     assert "run: date" in (tmp_path / "workspace" / "welcome.md").read_text()
 
 
-async def test_no_browser_where_nobody_wants_one(tmp_path: Path) -> None:
+async def test_no_browser_is_opened_when_it_is_turned_off(tmp_path: Path) -> None:
     """Not with `--no-browser`; a workspace that is there gets no page."""
     (tmp_path / "workspace").mkdir()
     env = {"BROWSER": "touch called", "HUBBUB__HTTP__PORT": "0"}

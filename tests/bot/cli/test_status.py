@@ -24,14 +24,14 @@ TIMERS = {
 """What such a hub does again and again, and how soon at the latest, in seconds."""
 
 
-async def test_without_a_hub_it_says_so(tmp_path: Path) -> None:
+async def test_status_without_a_hub_says_so(tmp_path: Path) -> None:
     ended = await hubbub(tmp_path, "status")
     assert (ended.code, ended.out) == (1, "")
     assert ended.complaint == f"No hub is running on {tmp_path}/data. Start one with `hubbub run`."
     assert not (tmp_path / "data").exists()
 
 
-async def test_of_a_killed_hub_it_says_that_none_runs(tmp_path: Path) -> None:
+async def test_status_after_a_kill_says_that_no_hub_runs(tmp_path: Path) -> None:
     (tmp_path / "hubbub.toml").write_text("[http]\nport = 0\n")
     async with HubProcess(tmp_path) as hub:
         await hub.stop(signal.SIGKILL)
@@ -41,7 +41,7 @@ async def test_of_a_killed_hub_it_says_that_none_runs(tmp_path: Path) -> None:
     assert ended.complaint.startswith("No hub is running on ")
 
 
-async def test_of_a_running_hub_it_names_channels_and_timers(tmp_path: Path) -> None:
+async def test_status_of_a_running_hub_names_channels_and_timers(tmp_path: Path) -> None:
     (tmp_path / "hubbub.toml").write_text(HEARTBEAT + 'api_base_url = "http://127.0.0.1:9"\n')
     async with HubProcess(tmp_path) as hub:
         page = json.loads((await hubbub(tmp_path, "status", "--json")).out)

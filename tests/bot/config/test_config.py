@@ -20,7 +20,7 @@ def telegram_channel(config: Config, name: str) -> TelegramChannel:
     return channel
 
 
-def test_without_a_file_the_hub_has_a_demo_model_and_no_channel(tmp_path: Path) -> None:
+def test_the_defaults_are_a_demo_model_and_no_channel(tmp_path: Path) -> None:
     loaded = load(environ={}, cwd=tmp_path)
     assert loaded.source is None
     assert [model.provider for model in loaded.config.models] == ["demo"]
@@ -59,7 +59,7 @@ def test_the_path_given_wins_over_the_variable_and_that_over_the_working_directo
     assert load(environ={}, cwd=tmp_path).config.hub.owner == "hubbub"
 
 
-def test_relative_paths_start_at_the_file_that_says_them(tmp_path: Path) -> None:
+def test_relative_paths_start_at_the_configuration_file(tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc" / "hub.toml").write_text(
         '[hub]\ndata_dir = "../var/hub"\n[workspace]\ndir = "/srv/work"\n'
@@ -74,7 +74,7 @@ def test_a_byte_order_mark_and_windows_line_ends_are_fine(tmp_path: Path) -> Non
     assert problems(tmp_path, text) == ["hubbub.toml:4: http.hots: unknown key; did you mean host?"]
 
 
-def test_the_environment_is_handed_on_but_not_printed(tmp_path: Path) -> None:
+def test_the_environment_is_passed_on_but_not_printed(tmp_path: Path) -> None:
     loaded = load_text(tmp_path, WHOLE)
     assert loaded.environment == VARIABLES
     assert SECRET not in repr(loaded)

@@ -80,16 +80,14 @@ def assert_loads_or_refuses_well(tmp_path: Path, text: str | bytes, environ: Map
 
 
 @given(text=damaged())
-def test_a_damaged_file_never_gives_anything_but_a_config_error(
+def test_a_damaged_file_raises_only_config_errors(
     tmp_path_factory: pytest.TempPathFactory, text: str
 ) -> None:
     assert_loads_or_refuses_well(tmp_path_factory.getbasetemp(), text, VARIABLES)
 
 
 @given(data=st.binary(max_size=200))
-def test_random_bytes_never_give_anything_but_a_config_error(
-    tmp_path_factory: pytest.TempPathFactory, data: bytes
-) -> None:
+def test_random_bytes_raise_only_config_errors(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     assert_loads_or_refuses_well(tmp_path_factory.getbasetemp(), data, VARIABLES)
 
 
@@ -103,7 +101,7 @@ sections = st.sampled_from(
     value=scalars
     | st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\x00"), max_size=9),
 )
-def test_random_overrides_never_give_anything_but_a_config_error(
+def test_random_overrides_raise_only_config_errors(
     tmp_path_factory: pytest.TempPathFactory, names: list[str], value: str
 ) -> None:
     environ = VARIABLES | {f"HUBBUB__{name}": value for name in names}

@@ -92,13 +92,13 @@ def dumped(value: object) -> object:
             return value
 
 
-def test_as_it_stands_it_changes_nothing(tmp_path: Path) -> None:
+def test_the_unedited_example_gives_the_defaults(tmp_path: Path) -> None:
     without = load(environ={}, cwd=tmp_path).config
     (tmp_path / "hubbub.toml").write_text(EXAMPLE.read_text())
     assert load(environ={}, cwd=tmp_path).config == without
 
 
-def test_with_every_option_taken_it_is_valid(tmp_path: Path) -> None:
+def test_the_example_with_every_option_uncommented_is_valid(tmp_path: Path) -> None:
     (tmp_path / "hubbub.toml").write_text(ALL_OPTIONS)
     config = load(environ=VARIABLES, cwd=tmp_path).config
     telegram = config.channels["telegram"]
@@ -109,7 +109,7 @@ def test_with_every_option_taken_it_is_valid(tmp_path: Path) -> None:
     assert config.approvals.model_copy(update={"rules": ()}) == Config().approvals
 
 
-def test_it_names_every_option_and_no_other() -> None:
+def test_the_example_names_exactly_the_existing_options() -> None:
     tables = {key[:length] for key in OPTIONS for length in range(1, len(key))}
     named = {key for key in locate(ALL_OPTIONS) if key not in tables}
     inside = {key for key in named if any(key[:length] in OPTIONS for length in range(1, len(key)))}
@@ -117,14 +117,14 @@ def test_it_names_every_option_and_no_other() -> None:
 
 
 @pytest.mark.parametrize("key", OPTIONS, ids=lambda key: ".".join(map(str, key)))
-def test_an_options_value_there_is_its_default_or_its_example(key: Key) -> None:
+def test_each_value_in_the_example_is_the_default_or_the_documented_example(key: Key) -> None:
     field = OPTIONS[key]
     expected = field.examples if field.examples else [dumped(field.default)]
     assert written(key) in expected
 
 
 @pytest.mark.parametrize("key", OPTIONS, ids=lambda key: ".".join(map(str, key)))
-def test_exactly_the_options_fixed_at_start_are_marked_so(key: Key) -> None:
+def test_exactly_the_options_that_need_a_restart_are_marked(key: Key) -> None:
     lines = ALL_OPTIONS.splitlines()
     extra = OPTIONS[key].json_schema_extra
     fixed = isinstance(extra, dict) and extra.get("restart") is True

@@ -298,14 +298,14 @@ def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
     ]
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"^gone\.toml: no such file; create it or choose another one$"):
         load(Path("gone.toml"), environ={}, cwd=tmp_path)
     with pytest.raises(ConfigError, match=r"^gone\.toml: no such file"):
         load(environ={"HUBBUB_CONFIG": "gone.toml"}, cwd=tmp_path)
 
 
-def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "dir.toml").mkdir()
     with pytest.raises(
         ConfigError, match=r"^dir\.toml: not readable \(Is a directory\); check its permissions$"
@@ -313,7 +313,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         load(Path("dir.toml"), environ={}, cwd=tmp_path)
 
 
-def test_a_file_nested_too_deep(tmp_path: Path) -> None:
+def test_a_file_nested_too_deep_is_refused(tmp_path: Path) -> None:
     (line,) = problems(tmp_path, "a = " + "[" * 5000 + "]" * 5000)
     assert line.startswith("hubbub.toml: not readable as TOML")
 
@@ -327,7 +327,7 @@ def test_values_from_the_environment_are_never_shown(tmp_path: Path) -> None:
     assert all("Top Secret" not in line for line in lines)
 
 
-def test_a_bot_api_server_of_ones_own_may_call_plain_http(tmp_path: Path) -> None:
+def test_a_private_bot_api_server_may_use_plain_http(tmp_path: Path) -> None:
     text = (
         "[http]\npublic_url = 'http://10.0.0.1:8765'\n[channels.telegram]\ntoken = '1:a'\nmode = 'webhook'\n"
         "webhook_secret = 'x'\n"

@@ -39,7 +39,7 @@ command = [
     newline=st.sampled_from(["\n", "\r\n"]),
     order=st.permutations(FILE.split("\n\n")),
 )
-def test_all_but_the_changed_value_stays(model: str, newline: str, order: list[str]) -> None:
+def test_an_edit_changes_only_the_given_value(model: str, newline: str, order: list[str]) -> None:
     entries = [part for part in order if "[[models]]" in part]
     place = next(at for at, part in enumerate(entries) if 'model = "a"' in part)
     text = "\n\n".join(part.strip("\n") for part in order) + "\n"
@@ -123,7 +123,7 @@ def test_keys_and_tables_are_added_where_they_belong_and_removed() -> None:
     assert "vault:key" not in after
 
 
-def test_what_a_program_cannot_edit_is_refused() -> None:
+def test_an_edit_that_cannot_be_made_is_refused() -> None:
     with pytest.raises(EditRefused, match=r"can't change hub\.locale"):
         edited('hub.owner = "me"\n', {("hub", "locale"): "en"})
     subtable = '[[models]]\nname = "a"\n[models.options]\nx = "y"\n[[models]]\nname = "b"\n'
@@ -132,7 +132,7 @@ def test_what_a_program_cannot_edit_is_refused() -> None:
             moved_first(text, "models", 1)
 
 
-def test_the_mode_stays_and_a_file_changed_meanwhile_is_refused(tmp_path: Path) -> None:
+def test_an_edit_keeps_the_mode_and_refuses_a_file_changed_in_between(tmp_path: Path) -> None:
     path = tmp_path / "hubbub.toml"
     path.write_text(FILE)
     path.chmod(0o640)

@@ -16,7 +16,7 @@ def read(tmp_path: Path, text: str, **environ: str) -> dict[str, str]:
     return dict(with_file(environ, Path("hubbub.env"), tmp_path))
 
 
-def test_lines_are_variables_and_the_process_goes_first(tmp_path: Path) -> None:
+def test_variables_of_the_process_override_the_file(tmp_path: Path) -> None:
     text = '# a comment\n\nONE=1\nexport TWO=a b \nTHREE=\'x y\'\nFOUR="#4"\nFIVE=\nSIX=$ONE\nSEVEN="\n'
     assert read(tmp_path, text, ONE="mine") == {
         "ONE": "mine",
@@ -36,7 +36,7 @@ def test_an_invalid_line_is_refused_by_number_and_not_shown(tmp_path: Path, line
     assert str(refused.value) == "hubbub.env:2: not NAME=value; fix this line"
 
 
-def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+def test_bytes_that_are_not_utf_8_are_refused(tmp_path: Path) -> None:
     (tmp_path / "hubbub.env").write_bytes(b"A=\xff")
     with pytest.raises(ConfigError, match="save the file as UTF-8"):
         with_file({}, Path("hubbub.env"), tmp_path)
@@ -58,7 +58,7 @@ def test_a_value_of_several_lines_cannot_be_written() -> None:
         written({"A": "1\n2"})
 
 
-def test_it_is_read_next_to_the_configuration_file(tmp_path: Path) -> None:
+def test_the_environment_file_is_read_next_to_the_configuration_file(tmp_path: Path) -> None:
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "my.toml").write_text(
         '[[models]]\nprovider = "openai"\nmodel="m"\napi_key = "env:K"\n'
@@ -72,6 +72,6 @@ def test_it_is_read_next_to_the_configuration_file(tmp_path: Path) -> None:
     assert over.config.models[0].api_key.get_secret_value() == "mine"
 
 
-def test_without_one_nothing_is_different(tmp_path: Path) -> None:
+def test_without_an_environment_file_nothing_changes(tmp_path: Path) -> None:
     loaded = load(environ={"A": "1"}, cwd=tmp_path)
     assert (dict(loaded.environment), loaded.environment_file) == ({"A": "1"}, None)

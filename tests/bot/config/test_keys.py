@@ -10,20 +10,20 @@ from bot.config.keys import KEY_BYTES, VaultKeyRing, hub_key
 from bot.runtime import StartError
 
 
-def test_it_is_made_once_and_for_its_user_alone(tmp_path: Path) -> None:
+def test_a_key_is_created_once_and_readable_by_its_user_only(tmp_path: Path) -> None:
     key = hub_key(tmp_path)
     assert len(key) == KEY_BYTES
     assert hub_key(tmp_path) == key
     assert [(file.name, file.stat().st_mode & 0o777) for file in tmp_path.iterdir()] == [("hub.key", 0o600)]
 
 
-def test_every_hub_has_another(tmp_path: Path) -> None:
+def test_every_hub_has_a_different_key(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     assert hub_key(tmp_path / "one") != hub_key(tmp_path / "two")
 
 
-def test_a_hub_that_died_while_making_it_makes_it_at_its_next_start(tmp_path: Path) -> None:
+def test_a_key_left_unfinished_by_a_crash_is_created_at_the_next_start(tmp_path: Path) -> None:
     (tmp_path / "hub.new").write_text("12ab")
     key = hub_key(tmp_path)
     assert hub_key(tmp_path) == key
@@ -40,7 +40,7 @@ def test_a_damaged_key_is_refused_and_left_alone(tmp_path: Path, damage: str) ->
     assert (tmp_path / "hub.key").read_bytes() == written
 
 
-def test_threads_that_want_the_vaults_first_key_at_once_get_the_same(tmp_path: Path) -> None:
+def test_concurrent_threads_get_the_same_first_vault_key(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         for number in range(20):
             directory = tmp_path / str(number)

@@ -42,7 +42,7 @@ def test_written_values_are_read(file: Path) -> None:
     assert policy.ceiling_for["owner"] == ApprovalSettings(Preset.AUTO)
 
 
-def test_an_empty_file_lays_down_nothing(file: Path) -> None:
+def test_an_empty_policy_file_sets_no_limits(file: Path) -> None:
     file.write_text("")
     assert read_policy(file) == AdminPolicy()
 
@@ -82,7 +82,7 @@ def test_a_missing_binary_or_world_writable_file_is_unreadable(file: Path, tmp_p
     assert read_policy(file).unreadable is not None
 
 
-def test_it_holds_as_soon_as_it_is_changed(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_changed_policy_applies_at_once(file: Path, caplog: pytest.LogCaptureFixture) -> None:
     source = PolicyFile(file)
     first = source.current()
     assert source.current() is first
@@ -100,7 +100,7 @@ def test_it_holds_as_soon_as_it_is_changed(file: Path, caplog: pytest.LogCapture
     assert policy_source(None).current() == AdminPolicy()
 
 
-def test_it_holds_once_the_advised_mode_is_set(file: Path) -> None:
+def test_a_policy_is_readable_once_the_advised_mode_is_set(file: Path) -> None:
     """A change of the mode changes neither the file's time nor its size."""
     source = PolicyFile(file)
     file.chmod(0o666)
@@ -109,7 +109,7 @@ def test_it_holds_once_the_advised_mode_is_set(file: Path) -> None:
     assert source.current().unreadable is None
 
 
-def test_the_laws_of_a_hub_follow_its_file(file: Path) -> None:
+def test_the_effective_policy_follows_the_policy_file(file: Path) -> None:
     effective_policy = build_effective_policy(
         load(environ={"HUBBUB__POLICY__FILE": str(file)}, cwd=file.parent).config
     )
@@ -136,7 +136,7 @@ def test_a_path_starts_where_the_configuration_is(tmp_path: Path) -> None:
     assert load(environ={}, cwd=elsewhere).config.policy.file is None
 
 
-def test_settings_over_and_within_one_another() -> None:
+def test_settings_override_lower_ones_and_stay_within_the_policy() -> None:
     below = ApprovalSettings(Preset.MANUAL, 1, None, 3)
     assert ApprovalSettings(None, 2).over(below) == ApprovalSettings(Preset.MANUAL, 2, None, 3)
     assert UNSAID.over(below) == below

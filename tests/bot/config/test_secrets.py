@@ -33,7 +33,7 @@ def model_with(key: str) -> str:
     return f'[[models]]\nprovider = "openai"\nmodel = "m"\napi_key = "{key}"\n'
 
 
-async def test_a_secret_is_used_and_stands_nowhere_in_clear(tmp_path: Path) -> None:
+async def test_a_secret_is_used_and_never_stored_in_plain_text(tmp_path: Path) -> None:
     """Before the first start; then in a hub that runs with it, and with everything that one leaves behind."""
     async with open_hub(tmp_path, start=False) as house:
         kept = await asyncio.to_thread(set_secret, tmp_path, "telegram", f"{TOKEN}\n".encode())
@@ -108,7 +108,7 @@ def test_a_missing_secret_is_reported_with_its_line_and_a_remedy(tmp_path: Path)
     )
 
 
-def test_without_the_key_it_says_so(tmp_path: Path) -> None:
+def test_a_missing_vault_key_is_reported(tmp_path: Path) -> None:
     set_secret(tmp_path, "openai", SECRET.encode())
     uses(tmp_path, model_with("vault:openai"))
     key = tmp_path / "data" / "vault.key"
@@ -148,7 +148,7 @@ def test_the_vault_stays_closed_when_no_secret_is_needed(tmp_path: Path) -> None
 # ---------------------------------------------------------------- changing the key
 
 
-def test_the_key_is_changed_and_the_old_one_opens_nothing(tmp_path: Path) -> None:
+def test_after_a_key_change_the_old_key_opens_nothing(tmp_path: Path) -> None:
     set_secret(tmp_path, "openai", SECRET.encode())
     uses(tmp_path, model_with("vault:openai"))
     key = tmp_path / "data" / "vault.key"
@@ -164,7 +164,7 @@ def test_the_key_is_changed_and_the_old_one_opens_nothing(tmp_path: Path) -> Non
         load(environ={}, cwd=tmp_path)
 
 
-def test_a_change_cut_short_leaves_every_secret_readable(tmp_path: Path) -> None:
+def test_an_interrupted_key_change_leaves_every_secret_readable(tmp_path: Path) -> None:
     set_secret(tmp_path, "openai", SECRET.encode())
     uses(tmp_path, model_with("vault:openai"))
     VaultKeyRing(tmp_path / "data", {}).add_newest()
@@ -174,7 +174,7 @@ def test_a_change_cut_short_leaves_every_secret_readable(tmp_path: Path) -> None
     assert len((tmp_path / "data" / "vault.key").read_text().split()) == 1
 
 
-def test_a_key_of_the_environment_makes_no_file(tmp_path: Path) -> None:
+def test_a_key_from_the_environment_creates_no_file(tmp_path: Path) -> None:
     old, new = "01" * 32, "02" * 32
     set_secret(tmp_path, "openai", SECRET.encode(), HUBBUB_VAULT_KEY=old)
     assert not (tmp_path / "data" / "vault.key").exists()

@@ -121,5 +121,5 @@ def test_any_document_is_located_completely(
 @pytest.mark.parametrize(
     "text", ["", "\n\n", "# only a comment", "a = 1", 'a = ""', "a = '''x''''", "a=[[1,2],[]]"]
 )
-def test_small_documents(text: str) -> None:
+def test_keys_of_small_documents_are_located(text: str) -> None:
     assert set(locate(text)) == paths_of(tomllib.loads(text))

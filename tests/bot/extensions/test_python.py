@@ -36,7 +36,7 @@ async def test_nothing_is_loaded_that_the_configuration_does_not_name(tmp_path: 
 
 
 @pytest.mark.parametrize("trusted", [False, True])
-async def test_a_tools_own_word_counts_only_if_the_operator_trusts_it(
+async def test_a_tools_own_requirement_counts_only_if_the_operator_trusts_it(
     tmp_path: Path, *, trusted: bool
 ) -> None:
     extra = named("good", trusted=("roll",) if trusted else ())
@@ -54,7 +54,7 @@ async def test_a_tools_own_word_counts_only_if_the_operator_trusts_it(
         assert ("roll" in found.scope) is trusted
 
 
-async def test_an_extension_that_fails_costs_nothing_but_itself(tmp_path: Path) -> None:
+async def test_a_failing_extension_affects_nothing_else(tmp_path: Path) -> None:
     extra = named("missing", "nonsense", "twice", "good") + CHANNEL
     async with open_hub(tmp_path, extra=extra) as house:
         assert "You said: hello" in await answered(house, "hello")
@@ -76,7 +76,7 @@ async def test_installed_packages_are_listed_with_what_they_bring(tmp_path: Path
         ]
 
 
-async def test_a_model_that_fails_hands_over_to_the_next(tmp_path: Path) -> None:
+async def test_when_a_model_fails_the_next_one_is_called(tmp_path: Path) -> None:
     async with open_hub(tmp_path, start=False) as house:
         config = tmp_path / "hubbub.toml"
         config.write_text(config.read_text().replace("[[models]]", f"{MODELS}[[models]]", 1))

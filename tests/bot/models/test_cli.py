@@ -83,9 +83,7 @@ async def test_a_session_is_resumed_only_while_it_holds_the_thread(open_cli: Ope
         assert "say: two" not in str(body)
 
 
-async def test_it_neither_writes_nor_runs_nor_reads_what_it_is_told_to(
-    open_cli: OpenCli, tmp_path: Path
-) -> None:
+async def test_a_cli_model_cannot_write_run_or_read_on_request(open_cli: OpenCli, tmp_path: Path) -> None:
     target, secret = tmp_path / "written", tmp_path / "secret"
     secret.write_text(SECRET)
     async with ModelSimulator() as simulator:
@@ -103,7 +101,7 @@ async def test_it_neither_writes_nor_runs_nor_reads_what_it_is_told_to(
         assert SECRET not in str([one.raw for one in simulator.log.all()])
 
 
-async def test_one_with_tools_of_its_own_is_refused(open_cli: OpenCli) -> None:
+async def test_a_cli_model_with_its_own_tools_is_refused(open_cli: OpenCli) -> None:
     async with ModelSimulator() as simulator:
         model = open_cli(simulator, arguments=WITH_ITS_TOOLS)
         with pytest.raises(ModelMisconfigured, match=r"tools of its own switched on: .*Bash") as refused:
@@ -135,7 +133,7 @@ async def test_tools_offered_as_text_are_called_and_their_results_read(open_cli:
         assert "Denied, the call was not run: for a reason" in done.text
 
 
-async def test_tools_offered_over_the_bridge_are_the_hubs_to_run(open_cli: OpenCli, tmp_path: Path) -> None:
+async def test_tools_offered_over_the_bridge_are_run_by_the_hub(open_cli: OpenCli, tmp_path: Path) -> None:
     async with ModelSimulator() as simulator, open_bridge() as bridge:
         model = open_cli(simulator, bridge=bridge)
         commands = ("touch one", "touch two")
@@ -158,7 +156,7 @@ async def test_tools_offered_over_the_bridge_are_the_hubs_to_run(open_cli: OpenC
         assert processes_of(NAME) == []
 
 
-async def test_its_calls_are_approved_run_and_answered(tmp_path: Path, command: Command) -> None:
+async def test_calls_of_a_cli_model_are_approved_run_and_answered(tmp_path: Path, command: Command) -> None:
     written = ToolCall("mcp__hubbub__write_file", {"path": "a.txt", "content": "milk"})
     async with open_hub(
         tmp_path, provider="cli", model=f"command = {json.dumps(command('claude'))}"
@@ -187,14 +185,14 @@ async def test_its_calls_are_approved_run_and_answered(tmp_path: Path, command: 
     assert processes_of("main") == []
 
 
-async def test_an_image_is_seen_by_its_path(open_cli: OpenCli, tmp_path: Path) -> None:
+async def test_an_image_is_passed_by_its_path(open_cli: OpenCli, tmp_path: Path) -> None:
     async with ModelSimulator() as simulator:
         await said_by(open_cli(simulator), UserSaid("look"), images=[IMAGE])
         assert "'media_type': 'image/png'" in str(asked(simulator).body)
     assert list((tmp_path / "cli" / NAME / "files").iterdir()) == []
 
 
-async def test_cancelling_kills_it_with_its_group(open_cli: OpenCli) -> None:
+async def test_cancelling_kills_the_cli_and_its_process_group(open_cli: OpenCli) -> None:
     async with ModelSimulator() as simulator:
         simulator.fault(Hold("before_headers"))
         asking = asyncio.create_task(said_by(open_cli(simulator), UserSaid("hello")))
@@ -211,7 +209,7 @@ async def test_cancelling_kills_it_with_its_group(open_cli: OpenCli) -> None:
         assert processes_of(NAME) == []
 
 
-async def test_its_time_and_its_output_are_limited(open_cli: OpenCli) -> None:
+async def test_the_time_and_output_of_a_cli_are_limited(open_cli: OpenCli) -> None:
     async with ModelSimulator() as simulator:
         model = open_cli(simulator)
         cut = await said_by(model, UserSaid("write 2000 characters"), max_output_tokens=100)
@@ -238,7 +236,7 @@ async def test_its_time_and_its_output_are_limited(open_cli: OpenCli) -> None:
         pytest.param("qwen", (), Health.FINE, "the CLI neither wrote", marks=pytest.mark.slow),
     ],
 )
-async def test_doctor_refuses_one_that_has_tools_of_its_own(
+async def test_doctor_reports_a_cli_model_with_its_own_tools(
     command: Command, tmp_path: Path, preset: str, arguments: tuple[str, ...], health: Health, message: str
 ) -> None:
     config = tmp_path / "hubbub.toml"

@@ -28,7 +28,7 @@ async def answered(house: Hub, text: str) -> None:
     await house.telegram.wait_text(OWNER, f"You said: {text}", timeout_s=LIMIT_S)
 
 
-async def test_a_new_token_is_taken_up_and_the_rest_waits_for_the_next_start(tmp_path: Path) -> None:
+async def test_a_new_token_applies_on_reload_and_the_rest_after_a_restart(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as house:
         nothing = await reload(house)
         assert (nothing.code, nothing.out) == (0, "channel telegram is unchanged\n")
@@ -77,13 +77,13 @@ async def test_a_wrong_configuration_changes_nothing(tmp_path: Path) -> None:
         await answered(house, "still here")
 
 
-async def test_a_channel_that_is_gone_or_new_waits_for_the_next_start(tmp_path: Path) -> None:
+async def test_added_and_removed_channels_wait_for_a_restart(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as house:
         write_config(house, extra='[channels.second]\nplatform = "telegram"\ntoken = "1:abc"')
         assert (await reload(house)).out.endswith("applied at the next start: channels.second\n")
 
 
-async def test_a_changed_model_is_used_at_once_and_other_keys_wait_for_the_next_start(
+async def test_a_changed_model_applies_on_reload_and_other_keys_after_a_restart(
     tmp_path: Path,
 ) -> None:
     async with open_hub(tmp_path) as house, client(tmp_path) as owner:

@@ -81,7 +81,7 @@ REFUSED = [
 ]
 
 
-async def test_what_is_not_changed_here_is_refused(tmp_path: Path) -> None:
+async def test_settings_that_the_api_cannot_change_are_refused(tmp_path: Path) -> None:
     write_config(tmp_path, MODELS)
     path = tmp_path / "hubbub.toml"
     before = path.read_text()
@@ -120,7 +120,7 @@ LOOSENING = [
 ]
 
 
-async def test_what_loosens_consent_waits_for_the_owner_and_applies_at_once(tmp_path: Path) -> None:
+async def test_a_change_that_loosens_consent_needs_the_owners_approval(tmp_path: Path) -> None:
     write_config(tmp_path, MODELS)
     path = tmp_path / "hubbub.toml"
     before = path.read_text()
@@ -206,7 +206,7 @@ async def test_a_model_is_tried_before_it_is_saved_used_at_once_and_removed(tmp_
         assert "sim-1" not in path.read_text()
 
 
-async def test_the_first_change_makes_the_file(tmp_path: Path) -> None:
+async def test_the_first_change_creates_the_file(tmp_path: Path) -> None:
     path = tmp_path / "hubbub.toml"
     env = {"HUBBUB__HTTP__PORT": "0", "HUBBUB__WORKSPACE__DIR": "."}
     async with HubProcess(tmp_path, env=env) as hub, client(tmp_path) as owner:
@@ -239,7 +239,7 @@ async def add_telegram(api: Client, token: str, url: str | None) -> tuple[int, A
     return await api.ask("POST", "/api/channels", body)
 
 
-async def test_a_channel_waits_for_its_turn_and_its_server_for_the_owner(tmp_path: Path) -> None:
+async def test_a_channel_on_another_server_waits_for_the_owners_approval(tmp_path: Path) -> None:
     write_config(tmp_path, MODELS)
     path = tmp_path / "hubbub.toml"
     before = path.read_text()

@@ -53,7 +53,7 @@ class Bench:
         return await self.uploads.of(OLIVIA, threads.handle) is not None
 
 
-async def test_a_file_that_a_message_just_takes_is_left_until_the_message_is_stored(tmp_path: Path) -> None:
+async def test_a_file_attached_to_an_unstored_message_is_kept(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     threads = await bench.noted()
     with bench.uploads.taking([threads.handle]):
@@ -66,7 +66,7 @@ async def test_a_file_that_a_message_just_takes_is_left_until_the_message_is_sto
     assert not threads.noted
 
 
-async def test_a_file_that_a_message_took_since_the_notes_were_read_stays(tmp_path: Path) -> None:
+async def test_a_file_attached_after_the_scan_is_kept(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
 
     def stored() -> None:
@@ -77,7 +77,7 @@ async def test_a_file_that_a_message_took_since_the_notes_were_read_stays(tmp_pa
     assert await bench.is_there(threads)
 
 
-async def test_no_message_takes_a_file_that_is_being_removed(tmp_path: Path) -> None:
+async def test_a_file_under_removal_cannot_be_attached(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     threads = await bench.noted()
     with bench.uploads.leaving([threads.handle]) as free:

@@ -79,7 +79,7 @@ async def test_everything_is_fine_with_a_running_hub(house: Hub) -> None:
         assert "restart the hub" in waits["fix"]
 
 
-async def test_before_the_first_start_it_looks_and_makes_nothing(tmp_path: Path) -> None:
+async def test_before_the_first_start_doctor_creates_nothing(tmp_path: Path) -> None:
     ended = await hubbub(tmp_path, "doctor", env={"HUBBUB__HTTP__PORT": "0"})
     assert (ended.code, ended.err) == (0, "")
     assert "no channel" in ended.out
@@ -115,7 +115,7 @@ async def test_the_check_reports_group_privacy(
     assert ("@BotFather" in finding["fix"]) == (health == "warning")
 
 
-async def test_with_a_running_hub_only_missing_facts_are_asked(house: Hub) -> None:
+async def test_with_a_running_hub_doctor_requests_only_missing_facts(house: Hub) -> None:
     write_config(house, extra='groups = "all"')
     async with HubProcess(house.directory) as hub:
         await house.telegram.wait_polling(TOKEN)
@@ -132,7 +132,7 @@ async def test_with_a_running_hub_only_missing_facts_are_asked(house: Hub) -> No
 
 
 @pytest.mark.parametrize("running", [True, False], ids=["a hub runs", "no hub runs"])
-async def test_a_refused_token(house: Hub, *, running: bool) -> None:
+async def test_a_refused_token_is_reported(house: Hub, *, running: bool) -> None:
     write_config(house, token="1:refused")
     if running:
         async with HubProcess(house.directory) as hub:
@@ -170,13 +170,13 @@ async def broken(house: Hub, what: str) -> dict[str, Any]:
     return found[what]
 
 
-async def test_a_refused_key_of_a_model(house: Hub) -> None:
+async def test_a_refused_model_key_is_reported(house: Hub) -> None:
     config = house.directory / "hubbub.toml"
     config.write_text(config.read_text().replace(KEY, "another-key"))
     assert "rejected the API key" in (await broken(house, "model main"))["message"]
 
 
-async def test_a_model_of_anthropic(house: Hub) -> None:
+async def test_an_anthropic_model_is_checked(house: Hub) -> None:
     config = house.directory / "hubbub.toml"
     section = house.simulators.model_section("anthropic")
     config.write_text(config.read_text().replace(house.simulators.model_section(), section))
@@ -208,7 +208,7 @@ SEARCHES: dict[str, tuple[dict[str, Any] | None, str, str]] = {
 
 
 @pytest.mark.parametrize("trouble, health, said", SEARCHES.values(), ids=SEARCHES)
-async def test_the_search_engine_is_asked_for_a_search(
+async def test_the_search_engine_is_checked_by_a_search(
     house: Hub, trouble: dict[str, Any] | None, health: str, said: str
 ) -> None:
     async with SearxngSimulator() as engine:
@@ -222,7 +222,7 @@ async def test_the_search_engine_is_asked_for_a_search(
         assert engine.asked == [{"q": "hubbub", "format": "json"}] * (trouble is not None)
 
 
-async def test_an_occupied_port(house: Hub) -> None:
+async def test_an_occupied_port_is_reported(house: Hub) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         write_config(house, http=f"port = {port}")
@@ -230,14 +230,14 @@ async def test_an_occupied_port(house: Hub) -> None:
     assert finding["message"] == f"can't listen on 127.0.0.1:{port}: Address already in use"
 
 
-async def test_a_key_that_others_can_read(house: Hub) -> None:
+async def test_a_key_that_others_can_read_is_reported(house: Hub) -> None:
     key = house.directory / "data" / "hub.key"
     key.chmod(0o644)
     finding = await broken(house, "files")
     assert finding["fix"] == f"chmod 600 {key}"
 
 
-async def test_a_database_of_a_newer_version(house: Hub) -> None:
+async def test_a_database_of_a_newer_version_is_reported(house: Hub) -> None:
     database = sqlite3.connect(house.database)
     ((version,),) = database.execute("PRAGMA user_version").fetchall()
     database.execute("PRAGMA user_version = 9999")
@@ -247,7 +247,7 @@ async def test_a_database_of_a_newer_version(house: Hub) -> None:
 
 
 @pytest.mark.parametrize("ahead_s", [600, -600])
-async def test_a_clock_that_is_ten_minutes_off(house: Hub, ahead_s: int) -> None:
+async def test_a_clock_that_is_ten_minutes_off_is_reported(house: Hub, ahead_s: int) -> None:
     async def get_me(_: web.Request) -> web.Response:
         now_s = SystemClock().now() / 1_000_000
         bot = {"ok": True, "result": {"id": 1, "is_bot": True, "first_name": "B", "username": "a_bot"}}
@@ -271,7 +271,7 @@ async def test_a_clock_that_is_ten_minutes_off(house: Hub, ahead_s: int) -> None
 
 
 @pytest.mark.parametrize("name", ["vault.key", "hub.db", "hub.log"])
-async def test_a_private_file_that_others_can_read(house: Hub, name: str) -> None:
+async def test_a_private_file_that_others_can_read_is_reported(house: Hub, name: str) -> None:
     file = house.directory / "data" / name
     file.touch(0o600)
     if name == "vault.key":
@@ -281,7 +281,7 @@ async def test_a_private_file_that_others_can_read(house: Hub, name: str) -> Non
     assert finding["fix"] == f"chmod 600 {file}"
 
 
-async def test_an_environment_file_that_others_can_read(house: Hub) -> None:
+async def test_an_environment_file_that_others_can_read_is_reported(house: Hub) -> None:
     env = house.directory / "hubbub.env"
     env.write_text("OTHER=1\n")
     env.chmod(0o644)
@@ -291,7 +291,7 @@ async def test_an_environment_file_that_others_can_read(house: Hub) -> None:
     assert findings(await examined(house))["environment file"]["health"] == "fine"
 
 
-async def test_tokens_in_a_configuration_file_that_others_can_read(house: Hub) -> None:
+async def test_tokens_in_a_configuration_file_that_others_can_read_are_reported(house: Hub) -> None:
     (house.directory / "hubbub.toml").chmod(0o644)
     ended = await examined(house)
     finding = findings(ended)["configuration"]
@@ -299,13 +299,13 @@ async def test_tokens_in_a_configuration_file_that_others_can_read(house: Hub) -
     assert "hubbub secrets set NAME" in finding["fix"]
 
 
-async def test_a_workspace_that_is_a_file(house: Hub) -> None:
+async def test_a_workspace_that_is_a_file_is_reported(house: Hub) -> None:
     house.workspace.rmdir()
     house.workspace.write_text("in the way")
     assert (await broken(house, "workspace"))["message"] == f"{house.workspace} is not a directory"
 
 
-async def test_secrets_whose_key_is_lost(house: Hub) -> None:
+async def test_secrets_whose_key_is_lost_are_reported(house: Hub) -> None:
     await asyncio.to_thread(command, house.directory, "secrets", "set", "one", stdin=b"a-value")
     assert findings(await examined(house))["vault"]["message"] == "1 secrets are readable"
     key = house.directory / "data" / "vault.key"
@@ -316,7 +316,7 @@ async def test_secrets_whose_key_is_lost(house: Hub) -> None:
     assert str(key) in (await broken(house, "vault"))["fix"]
 
 
-async def test_a_configuration_that_is_wrong(tmp_path: Path) -> None:
+async def test_a_wrong_configuration_is_reported(tmp_path: Path) -> None:
     (tmp_path / "hubbub.toml").write_text("[http]\nprot = 80\n")
     ended = await hubbub(tmp_path, "doctor", "--json")
     (finding,) = json.loads(ended.out)
@@ -325,7 +325,7 @@ async def test_a_configuration_that_is_wrong(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("at_work, warned", [(999, False), (1_000, True)])
-async def test_a_thousand_conversations_at_work(at_work: int, *, warned: bool) -> None:
+async def test_a_thousand_conversations_at_work_are_reported(at_work: int, *, warned: bool) -> None:
     async def status() -> StatusView:
         return StatusView(
             version="1",

@@ -69,19 +69,19 @@ def test_full_log_files_rotate_up_to_a_maximum(tmp_path: Path) -> None:
     assert json.loads(last)["message"].startswith("8 ")
 
 
-def test_no_file_where_none_is_wanted(tmp_path: Path) -> None:
+def test_no_log_file_is_written_when_it_is_turned_off(tmp_path: Path) -> None:
     with log_file(config(tmp_path, Log(file_limit_mb=0))):
         logging.getLogger("bot").warning("nowhere")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_disk_that_takes_nothing_does_not_fail_the_caller(tmp_path: Path) -> None:
+def test_a_full_disk_does_not_fail_the_caller(tmp_path: Path) -> None:
     (tmp_path / LOG_NAME).symlink_to("/dev/full")
     with log_file(config(tmp_path)):
         logging.getLogger("bot").warning("lost")
 
 
-async def test_a_hub_writes_it(tmp_path: Path) -> None:
+async def test_a_hub_writes_the_log_file(tmp_path: Path) -> None:
     async with HubProcess(tmp_path, env={"HUBBUB__HTTP__PORT": "0"}) as hub:
         assert await hub.stop() == 0
     told = [json.loads(line)["message"] for line in (tmp_path / "data" / LOG_NAME).read_text().splitlines()]
@@ -92,7 +92,7 @@ async def test_a_hub_writes_it(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- reading
 
 
-def test_all_files_are_one_log_the_newest_records_last(tmp_path: Path) -> None:
+def test_rotated_files_are_read_as_one_log_in_order(tmp_path: Path) -> None:
     write(tmp_path / "data", "hub.log.10", record("one"))
     write(tmp_path / "data", "hub.log.2", record("two"), record("three"))
     write(tmp_path / "data", "hub.log", record("four"))
@@ -102,12 +102,12 @@ def test_all_files_are_one_log_the_newest_records_last(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_level_is_that_and_worse(tmp_path: Path, level: str) -> None:
+def test_a_level_shows_that_level_and_above(tmp_path: Path, level: str) -> None:
     write(tmp_path / "data", "hub.log", *(record(one, one) for one in LEVELS))
     assert messages(tmp_path, "--level", level.upper()) == LEVELS[LEVELS.index(level) :]
 
 
-def test_since_a_moment(tmp_path: Path) -> None:
+def test_since_shows_records_from_that_time_on(tmp_path: Path) -> None:
     now = datetime.now(UTC)
     times = [now - timedelta(hours=hours) for hours in (30, 3, 0)]
     stamps = [f"{at:%Y-%m-%dT%H:%M:%S}.000Z" for at in times]
@@ -128,12 +128,12 @@ def test_since_a_moment(tmp_path: Path) -> None:
         (["--level", "loud"], "loud is not a log level; use one of debug, info, warning, error, critical"),
     ],
 )
-def test_words_it_does_not_know(tmp_path: Path, words: list[str], complaint: str) -> None:
+def test_unknown_arguments_are_refused(tmp_path: Path, words: list[str], complaint: str) -> None:
     ended = command(tmp_path, "logs", *words)
     assert (ended.code, ended.out, ended.complaint) == (2, "", complaint)
 
 
-def test_for_people_it_is_lines_that_cannot_steer_the_terminal(tmp_path: Path) -> None:
+def test_lines_for_people_cannot_control_the_terminal(tmp_path: Path) -> None:
     told = record("a\x1b[2J\nb", "error", channel="tele\x07gram", trace="Traceback\n  File\x1b")
     write(tmp_path / "data", "hub.log", told)
     with (tmp_path / "data" / "hub.log").open("a") as file:
@@ -145,7 +145,7 @@ def test_for_people_it_is_lines_that_cannot_steer_the_terminal(tmp_path: Path) -
     )
 
 
-def test_before_the_first_start_it_says_so(tmp_path: Path) -> None:
+def test_before_the_first_start_logs_says_so(tmp_path: Path) -> None:
     ended = command(tmp_path, "logs")
     assert (ended.code, ended.complaint) == (
         1,
@@ -153,7 +153,7 @@ def test_before_the_first_start_it_says_so(tmp_path: Path) -> None:
     )
 
 
-async def test_it_follows_what_is_written_over_the_change_of_files(tmp_path: Path) -> None:
+async def test_follow_continues_across_rotation(tmp_path: Path) -> None:
     data = tmp_path / "data"
     write(data, "hub.log", record("before"), record("noise", "debug"))
     async with Terminal(tmp_path, "logs", "-f", "--level", "info") as terminal:

@@ -33,7 +33,7 @@ def start(format: Literal["plain", "json"], level: Literal["debug", "info"] = "i
     return stream
 
 
-def test_a_plain_line() -> None:
+def test_a_record_is_formatted_as_a_plain_line() -> None:
     stream = start("plain")
     with fields(channel="telegram", thread="a b"):
         logging.getLogger("core.inbound.hub").info("turn %d\nstarted", 7)
@@ -45,7 +45,7 @@ def test_a_plain_line() -> None:
     assert re.fullmatch(at + r"WARNING core\.inbound\.hub: idle", second)
 
 
-def test_a_json_line() -> None:
+def test_a_record_is_formatted_as_a_json_line() -> None:
     stream = start("json")
     with fields(channel="telegram"), fields(thread="t1", message="a field cannot hide the message"):
         logging.getLogger("core.inbound.hub").error("失敗 🚀 %s", "x\ny")
@@ -162,7 +162,7 @@ async def test_fields_follow_the_task_that_bound_them() -> None:
     assert sorted(record.get("thread", "-") for record in records) == ["-", "a", "b"]
 
 
-async def test_who_follows_gets_records_from_a_level_on_without_secrets() -> None:
+async def test_followers_get_records_from_their_level_without_secrets() -> None:
     start("plain")
     heard: list[Record] = []
     log = logging.getLogger("core.inbound.hub")

@@ -78,13 +78,13 @@ def test_records_stand_in_the_order_of_their_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "no json\n", '{"n": 1}\n', "[]\n", '{"n": 1, "k": "in", "at": 1}\n'])
-def test_anything_else_is_no_recording(tmp_path: Path, content: str) -> None:
+def test_an_invalid_file_is_refused_as_a_recording(tmp_path: Path, content: str) -> None:
     (tmp_path / FILE_NAME).write_text(content)
     with pytest.raises(StartError):
         read_recording(tmp_path)
 
 
-def test_other_peoples_directories_stay_as_they_are(tmp_path: Path) -> None:
+def test_a_directory_with_other_files_is_refused_and_keeps_its_mode(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     (tmp_path / "letter.txt").touch()
     with pytest.raises(StartError, match="holds other files"):

@@ -427,7 +427,7 @@ async def test_restarts_in_the_middle_of_turns_are_replayed(tmp_path: Path) -> N
         assert rows(tmp_path / "own", said) == rows(town.directory, said)
 
 
-async def test_what_the_store_took_in_the_instant_of_a_kill_is_replayed(tmp_path: Path) -> None:
+async def test_events_committed_right_before_a_kill_are_replayed(tmp_path: Path) -> None:
     (tmp_path / "town").mkdir()
     own, recorded = tmp_path / "rec", tmp_path / "rec" / FILE_NAME
     async with open_mortal_hub(tmp_path / "town") as town, Website() as site:
@@ -695,7 +695,7 @@ def other_command(records: list[dict[str, Any]]) -> None:
         (without("turn", 3), 'a turn ended otherwise: [1]: expected "You said: hello 4", came "You'),
     ],
 )
-async def test_what_the_recording_lacks_stops_the_replay(
+async def test_a_request_missing_from_the_recording_stops_the_replay(
     place: Place, tmp_path: Path, change: Callable[[list[dict[str, Any]]], None], difference: str
 ) -> None:
     records = list(map(json.loads, place.text.splitlines()))
@@ -712,7 +712,7 @@ async def test_a_directory_with_a_database_is_refused(place: Place) -> None:
         await replayed(place, place.hub.directory)
 
 
-async def test_one_command_tells_whether_all_is_as_recorded(place: Place) -> None:
+async def test_the_replay_command_reports_whether_everything_matches(place: Place) -> None:
     directory, words = place.hub.directory, ("replay", "check", str(place.recording), "--config")
     same = await hubbub(directory, *words, "hubbub.toml")
     assert (same.code, same.out, same.err.count("difference")) == (

@@ -80,7 +80,7 @@ async def test_a_command_and_file_tools_work_on_the_same_files_and_never_on_the_
     assert list((house.directory / "workspace").iterdir()) == []
 
 
-async def test_stopping_ends_all_that_runs_inside_within_three_seconds(house: Hub) -> None:
+async def test_stop_ends_everything_in_the_container_within_three_seconds(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, call("shell", command=f"touch ready; {AWAY}"))
     await house.pressed(OWNER, await house.card(OWNER), 0)
     await until((house.workspace / "ready").exists, "the command has begun")
@@ -125,7 +125,7 @@ async def asks(team: Team, name: str, line: str) -> None:
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
-async def test_a_killed_hub_leaves_one_unknown_outcome_and_nothing_that_runs(
+async def test_a_killed_hub_leaves_one_unknown_outcome_and_no_process(
     tmp_path: Path, sent: signal.Signals
 ) -> None:
     async with open_mortal_hub(tmp_path) as town:

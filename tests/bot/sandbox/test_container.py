@@ -75,7 +75,7 @@ def test_a_container_as_asked_for_is_accepted_and_others_are_not() -> None:
 
 
 @given(st.text(min_size=1), VALUES)
-def test_a_setting_nobody_knows_is_a_difference(key: str, value: object) -> None:
+def test_an_unknown_setting_counts_as_a_difference(key: str, value: object) -> None:
     assume(key not in {*DAEMON_DECIDES, *AT_LEAST, *creation(POLICY, [], {})["HostConfig"]})
     assert len(differences(POLICY, made({key: value}))) == bool(value)
 

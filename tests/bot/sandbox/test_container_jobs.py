@@ -115,7 +115,7 @@ async def test_a_job_edits_files_runs_tests_and_the_project_changes_once_its_dif
         await house.until(lambda: nothing_in(tmp_path / "data" / "containers"))
 
 
-async def test_the_notice_of_a_routine_shows_what_its_job_changed_and_takes_its_owners_word(
+async def test_a_routines_notice_shows_its_jobs_changes_and_the_owner_decides_there(
     tmp_path: Path, worker_image: str
 ) -> None:
     async with house_with(tmp_path, worker_image) as house:
@@ -154,7 +154,7 @@ async def test_the_notice_of_a_routine_shows_what_its_job_changed_and_takes_its_
 
 
 @pytest.mark.parametrize("label", ["Accept", "Reject"])
-async def test_below_the_notice_of_a_routine_its_owner_decides_at_every_platform(
+async def test_the_owner_decides_a_routines_changes_on_every_platform(
     tmp_path: Path, worker_image: str, label: str
 ) -> None:
     async with open_hub_everywhere(tmp_path, small(worker_image)) as town:
@@ -189,7 +189,9 @@ def press(house: Hub, notice: Message, label: str) -> CallbackQuery:
     return house.telegram.user_presses_button(OWNER, notice.id, labels.index(label))
 
 
-async def test_a_running_job_hears_a_message_and_keeps_its_secrets(tmp_path: Path, worker_image: str) -> None:
+async def test_a_running_job_receives_a_message_and_keeps_its_secrets(
+    tmp_path: Path, worker_image: str
+) -> None:
     async with house_with(tmp_path, worker_image) as house:
         house.model.enqueue(tools(shell("while [ ! -e go ]; do sleep 0.1; done; echo went")))
         named = await started(house, "/job --sandbox wait for a word")
@@ -234,9 +236,7 @@ async def test_a_running_job_hears_a_message_and_keeps_its_secrets(tmp_path: Pat
         assert events[-1] == ("result", "submitted")
 
 
-async def test_containers_of_jobs_are_paused_with_the_tools_and_go_on_with_them(
-    tmp_path: Path, worker_image: str
-) -> None:
+async def test_pausing_tools_pauses_job_containers_until_unpaused(tmp_path: Path, worker_image: str) -> None:
     async with house_with(tmp_path, worker_image) as house:
 
         async def says(text: str, answer: str) -> bool:
@@ -312,9 +312,7 @@ async def test_a_token_is_known_to_its_own_job_until_its_end(tmp_path: Path, wor
         await house.until(partial(none_left, house))
 
 
-async def test_leftovers_are_removed_and_nothing_that_works_or_is_anothers(
-    tmp_path: Path, worker_image: str
-) -> None:
+async def test_only_leftover_containers_of_this_hub_are_removed(tmp_path: Path, worker_image: str) -> None:
     async with house_with(tmp_path, worker_image) as house:
         house.model.enqueue(tools(shell("while [ ! -e go ]; do sleep 0.1; done")), text("It went on."))
         named = await started(house, "/job --sandbox wait for a word")
@@ -581,7 +579,7 @@ TROUBLES = {
 }
 
 
-async def test_what_goes_wrong_inside_ends_with_its_name_and_leaves_the_hub_unharmed(
+async def test_a_failure_in_a_container_ends_its_job_with_a_named_error(
     tmp_path: Path, worker_image: str
 ) -> None:
     async with house_with(tmp_path, worker_image, "max_parallel = 8\nmax_per_user = 8") as house:

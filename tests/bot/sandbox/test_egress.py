@@ -117,7 +117,7 @@ async def test_an_allowed_host_is_reached_through_the_workers_port(tmp_path: Pat
         "POST /v1/requests HTTP/1.1",
     ],
 )
-async def test_what_is_not_an_allowed_name_and_port_is_refused(tmp_path: Path, line: str) -> None:
+async def test_a_name_or_port_that_is_not_allowed_is_refused(tmp_path: Path, line: str) -> None:
     async with town(tmp_path) as here:
         assert await here.status(line.format(port=here.site.port)) == 403
         assert here.site.seen == []
@@ -132,7 +132,7 @@ async def test_an_allowed_name_that_stands_for_a_private_address_is_refused(
             assert await here.status(f"CONNECT {SITE}:{here.site.port} HTTP/1.1") == 403
 
 
-async def test_each_connection_judges_the_name_anew_and_a_redirect_leads_nowhere(tmp_path: Path) -> None:
+async def test_each_connection_checks_the_name_again_and_redirects_are_not_followed(tmp_path: Path) -> None:
     async with town(tmp_path, ["127.0.0.1"], [CLOUD]) as here:
 
         async def elsewhere(_: object) -> object:
@@ -171,7 +171,7 @@ async def test_a_thousand_connections_are_bounded_and_so_are_bytes(tmp_path: Pat
         assert await here.status(line) == 429
 
 
-async def test_a_silent_job_and_a_silent_host_are_let_go(tmp_path: Path) -> None:
+async def test_silent_jobs_and_hosts_are_disconnected(tmp_path: Path) -> None:
     async with town(tmp_path, request_limit_s=0.1, silence_limit_s=0.3) as here:
 
         async def never(_: object) -> object:
@@ -187,7 +187,7 @@ async def test_a_silent_job_and_a_silent_host_are_let_go(tmp_path: Path) -> None
         assert here.broker.refused == 1
 
 
-async def test_the_log_has_what_was_reached_and_refused_and_is_bounded_whatever_a_job_asks_for(
+async def test_the_log_lists_reached_and_refused_hosts_within_a_bound(
     tmp_path: Path,
 ) -> None:
     async with town(tmp_path) as here:
@@ -204,7 +204,7 @@ async def test_the_log_has_what_was_reached_and_refused_and_is_bounded_whatever_
     assert len(log) == MAX_LOGGED + 1
 
 
-async def test_what_a_container_used_is_thinned_out_and_goes_on_after_the_hub(tmp_path: Path) -> None:
+async def test_usage_samples_are_thinned_out_and_continue_after_a_restart(tmp_path: Path) -> None:
     clock, ids = StoppedClock(), CountingIds()
     store = await open_store(tmp_path / "hub.db", clock, ids)
     limits = ContainerUse("image", 256, 100, 2, 256)
@@ -232,7 +232,7 @@ async def test_what_a_container_used_is_thinned_out_and_goes_on_after_the_hub(tm
 @pytest.mark.parametrize(
     "text", ["files.example.org", "10.0.0.1:443", "0x7f.1:80", "[::1]:443", "a b:1", "a:0", "a:65536", ":1"]
 )
-def test_a_destination_is_a_name_and_a_port(text: str) -> None:
+def test_a_destination_needs_a_name_and_a_port(text: str) -> None:
     with pytest.raises(ValueError, match=r"use NAME:PORT, such as files\.example\.org:443"):
         destination(text)
     assert destination("Files.Example.org.:443") == ("files.example.org", 443)

@@ -133,7 +133,7 @@ def user() -> ContainerUser:
     return container_user(os.geteuid(), os.getegid(), 7)
 
 
-async def test_every_way_out_is_open_without_the_policy_and_closed_with_it(
+async def test_every_escape_works_without_the_policy_and_fails_with_it(
     image: str, bait: Bait, proof_record: ProofRecord
 ) -> None:
     policy = ContainerPolicy(image, user(), memory_mb=512, project=bait.project)
@@ -230,7 +230,7 @@ async def secure_site(directory: Path) -> AsyncIterator[SecureSite]:
         yield SecureSite(server.sockets[0].getsockname()[1], certificate.decode())
 
 
-async def test_with_egress_every_way_out_stays_closed_and_the_broker_alone_is_reached(
+async def test_with_egress_every_escape_fails_and_only_the_broker_is_reached(
     image: str, bait: Bait, tmp_path: Path, proof_record: ProofRecord
 ) -> None:
     async def look_up(host: str, port: int) -> Sequence[str]:

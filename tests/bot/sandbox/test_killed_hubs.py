@@ -228,7 +228,7 @@ def impatient_image(tmp_path: Path, worker_image: str) -> Iterator[str]:
         run("docker", "image", "rm", "--force", name)
 
 
-async def test_a_container_that_lost_its_hub_ends_by_itself_whatever_it_is_at(
+async def test_a_container_without_its_hub_ends_by_itself_in_any_state(
     tmp_path: Path, impatient_image: str
 ) -> None:
     async with open_mortal_hub(tmp_path, setup_with(impatient_image)) as town:
@@ -265,7 +265,7 @@ AROUND_A_SECRET = (
 three hubs without a step is given up, so there is more than one story."""
 
 
-async def test_killed_around_a_secret_the_same_container_gets_it_once_and_nobody_is_asked_twice(
+async def test_killed_around_a_secret_the_container_gets_it_once_after_one_request(
     tmp_path: Path, worker_image: str, profile: Profile
 ) -> None:
     for number, points in enumerate(AROUND_A_SECRET[: profile.pick(test=1, proof=4)]):

@@ -105,7 +105,7 @@ async def call(tmp_path: Path, worker_image: str) -> AsyncIterator[Call]:
 
 
 @pytest.mark.timeout(1200)
-async def test_once_a_pause_is_answered_no_effect_begins_in_containers(
+async def test_after_a_pause_is_confirmed_no_effect_begins_in_containers(
     tmp_path: Path, profile: Profile
 ) -> None:
     """tests/scenarios/test_pause_under_load.py, with fewer rounds."""
@@ -128,7 +128,7 @@ def image_with_programs(tmp_path: Path, worker_image: str) -> Iterator[str]:
 
 
 @pytest.mark.timeout(1200)
-async def test_lines_come_to_the_same_end_as_with_bash_in_such_a_container(
+async def test_command_lines_in_a_container_have_the_same_result_as_in_bash(
     tmp_path: Path, image_with_programs: str, profile: Profile
 ) -> None:
     """The lines of tests/core/tools/test_against_bash.py. Nothing traces inside, so what programs print and

@@ -24,7 +24,7 @@ XFS = ("mkfs.xfs",)
 FULL = ("EDQUOT", "ENOSPC")
 
 
-def test_where_the_file_system_has_no_quotas_that_is_said() -> None:
+def test_a_file_system_without_quotas_is_reported() -> None:
     assert quota_problem(Path("/proc/self")) is not None
 
 
@@ -32,7 +32,7 @@ def test_where_the_file_system_has_no_quotas_that_is_said() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(200)
 @pytest.mark.parametrize("maker", [EXT4, XFS], ids=["ext4", "xfs"])
-def test_the_file_system_stops_a_copy_at_its_limit_and_gives_each_its_own(
+def test_the_file_system_enforces_a_separate_quota_for_each_copy(
     tmp_path: Path, maker: tuple[str, ...], profile: Profile
 ) -> None:
     if profile.name == "ci" and maker is not (EXT4, XFS)[profile.seed % 2]:

@@ -76,7 +76,7 @@ def test_a_key_sent_with_enter_answers_at_once() -> None:
     assert not line.keys.answers("x")
 
 
-def test_a_word_is_a_word() -> None:
+def test_a_word_of_several_letters_is_not_a_key() -> None:
     line = Line()
     line.type("and")
     line.timers.pass_by()

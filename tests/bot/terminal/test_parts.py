@@ -21,7 +21,7 @@ from tests.channels.text.markdown_grammar import documents
 from tests.plugins.profile import Profile
 
 
-async def test_pieces_of_a_reply_become_one_while_no_one_looks() -> None:
+async def test_pieces_of_an_unread_reply_are_merged() -> None:
     feed = Feed()
     for event in (Began(), Wrote("t", 0, 0, "a"), Wrote("t", 0, 1, "b"), Wrote("t", 1, 0, "c"), Rested()):
         feed.put(event)
@@ -71,7 +71,7 @@ def test_commands_and_ids_are_completed(typed: str, offered: list[str]) -> None:
         ("summary", True, f"{SUMMARIZED}\n(undone)\n\n"),
     ],
 )
-def test_earlier_lines_show_what_was_undone_and_summarized(kind: str, undone: bool, shown: str) -> None:
+def test_earlier_lines_mark_undone_and_summarized_messages(kind: str, undone: bool, shown: str) -> None:
     line = {"kind": kind, "seq": 1, "at": 1, "turn": "t", "undone": undone, "text": "hello"}
     line |= {"sender": {"name": "Olivia", "role": "owner"}, "via": "web", "attachments": []}
     item = ITEM.validate_python(
@@ -86,14 +86,14 @@ def test_earlier_lines_show_what_was_undone_and_summarized(kind: str, undone: bo
     assert painted(View().take(said, 60), colours=False) == shown
 
 
-def test_the_argument_that_says_most_stands_for_a_call() -> None:
+def test_a_call_is_shown_by_its_most_informative_argument() -> None:
     assert detail_of({"timeout_s": 30, "command": "ls"}) == "ls"
     assert detail_of({"a": 1}) == '{"a": 1}'
     assert detail_of({}) == ""
 
 
 @pytest.mark.timeout(600)
-def test_a_message_looks_the_same_after_its_way_as_json(profile: Profile) -> None:
+def test_a_message_looks_the_same_after_a_round_trip_through_json(profile: Profile) -> None:
     @settings(
         max_examples=profile.pick(test=30, ci=200, proof=1000),
         deadline=None,
@@ -130,7 +130,7 @@ def test_every_call_of_a_joint_card_is_shown_and_each_answer_has_its_key() -> No
     assert card.arguments is None
 
 
-async def test_a_request_that_nobody_waits_for_any_more_is_cut() -> None:
+async def test_an_abandoned_request_is_cancelled() -> None:
     loop = asyncio.get_running_loop()
     connected: asyncio.Future[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = loop.create_future()
     silent = await asyncio.start_server(lambda *both: connected.set_result(both), "127.0.0.1", 0)

@@ -192,7 +192,7 @@ async def seat(history: History | None = None, *, colours: bool = True) -> Async
 
 
 @pytest.mark.parametrize("key", ["e", "e\r"])
-async def test_arguments_are_edited_and_approved_so(key: str) -> None:
+async def test_edited_arguments_are_approved_as_edited(key: str) -> None:
     async with seat() as at:
         await at.sees(APPROVAL)
         at.types(key)
@@ -204,7 +204,7 @@ async def test_arguments_are_edited_and_approved_so(key: str) -> None:
         await at.talk.did((APPROVAL.gate_id, {"command": "ls -l"}, APPROVAL.first_choice))
 
 
-async def test_editing_that_is_left_approves_nothing_and_the_card_still_waits() -> None:
+async def test_leaving_the_editor_approves_nothing_and_keeps_the_card_open() -> None:
     async with seat() as at:
         await at.sees(APPROVAL)
         at.types("e\r")
@@ -270,7 +270,7 @@ async def test_ctrl_c_stops_what_runs_and_the_second_one_leaves() -> None:
 
 
 @pytest.mark.parametrize("typed", ["/quit\r", "\x04", "  /quit \r"])
-async def test_leaving_says_nothing_to_the_hub(typed: str) -> None:
+async def test_leaving_sends_nothing_to_the_hub(typed: str) -> None:
     async with seat() as at:
         at.types(typed)
         await at.left()
@@ -286,7 +286,7 @@ async def test_colours_are_shown_or_not(*, colours: bool) -> None:
         assert bool(COLOUR.search(shown)) is colours
 
 
-async def test_nothing_that_is_said_steers_the_terminal() -> None:
+async def test_no_message_can_control_the_terminal() -> None:
     """In an answer, a name, a file's name, a call, an outcome and a card."""
     async with seat() as at:
         words = parse(f"safe{STEERING} `{STEERING}`\n\n```\n{STEERING}\n```")

@@ -45,7 +45,7 @@ def said(text: str, author: Author = Author.ASSISTANT, **more: str) -> Said:
     return Said(author, (Paragraph(Text(text)),), **more)  # type: ignore[arg-type]
 
 
-def test_a_reply_changes_below_until_it_is_said() -> None:
+def test_a_reply_is_updated_in_place_until_it_is_complete() -> None:
     view = View()
     assert stays(view, Began(), Wrote("t", 0, 0, "Hel"), Wrote("t", 0, 3, "lo **you**")) == ""
     assert changes(view) == "Hello you\n"
@@ -82,7 +82,7 @@ def test_each_step_is_one_line() -> None:
     assert changes(view) == ""
 
 
-def test_what_a_running_call_prints_is_below_it_until_it_has_ended() -> None:
+def test_the_output_of_a_running_call_is_shown_below_it_until_it_ends() -> None:
     view = View()
     stays(view, Stepped("c", "shell", StepState.STARTED, "make"), Output("c", 0, "one\n\n\x1b[31m  two\n"))
     assert changes(view) == "… shell make\n  one\n  [31m  two\n"
@@ -128,7 +128,7 @@ def test_keys_are_letters_for_known_answers_and_numbers_for_others() -> None:
     assert keys_of(Card("p", (), (CardChoice("Go on", "continue"), CardChoice("Stop", "stop")))) == ["c", "s"]
 
 
-def test_a_cut_is_reported_until_it_is_over() -> None:
+def test_a_lost_connection_is_reported_until_it_is_restored() -> None:
     view = View()
     stays(view, Cut("no hub"))
     assert view.trouble == "no hub"

@@ -72,7 +72,7 @@ async def test_an_invitation_lets_one_member_in_once(house: Hub, api: Client) ->
         assert (await again.ask("GET", "/api/me"))[1]["user_id"] == page["user_id"]
 
 
-async def test_invitations_have_their_time_and_their_people(house: Hub, api: Client) -> None:
+async def test_invitations_expire_and_invalid_ones_are_refused(house: Hub, api: Client) -> None:
     page = await invited(api, name="Mia")
     house.clock.skip(INVITATION_LIFE_US // SECOND_US)
     assert (await handed_in(api, page["url"]))[0] == 403
@@ -129,7 +129,7 @@ async def test_removed_access_ends_sessions_and_invitations_for_good(api: Client
     assert await back.status() == 401
 
 
-async def test_removed_access_is_restored_with_its_sessions_until_it_is_too_late(
+async def test_removed_access_is_restored_with_its_sessions_within_the_undo_time(
     house: Hub, api: Client
 ) -> None:
     page = await invited(api, name="Mia")
@@ -377,7 +377,7 @@ def walked(routes: tuple[BaseRoute, ...], above: str = "") -> Iterator[tuple[str
 WORDS = {401: "who", 403: "no", 404: "gone"}
 
 
-async def test_every_route_serves_only_whom_it_is_for(house: Hub, api: Client) -> None:
+async def test_every_route_serves_only_its_roles(house: Hub, api: Client) -> None:
     """A route without a line fails, and so does a line without a route."""
     held = await possessions(api)
     await house.app.store.memory.write_memory("owner", "note", "this is mine")

@@ -70,7 +70,9 @@ async def test_the_token_is_for_this_user_only_and_goes_with_the_hub(tmp_path: P
 )
 @pytest.mark.parametrize("path", ["/api/status", "/api/nowhere", "/api/chat/gate/resolve"])
 @pytest.mark.asyncio(loop_scope="module")
-async def test_without_the_token_nothing_is_said(standing: Client, path: str, given_token: str) -> None:
+async def test_without_the_token_every_request_is_refused(
+    standing: Client, path: str, given_token: str
+) -> None:
     headers = {"Authorization": given_token.format(standing.token)}
     status, page = await standing.ask("GET", path, headers=headers)
     assert status == 401
@@ -136,7 +138,7 @@ def test_any_headers_pass_the_guard_without_an_error(host: bytes, authorization:
 # ---------------------------------------------------------------- looking
 
 
-async def test_status_tells_what_runs_and_what_waits(house: Hub, api: Client) -> None:
+async def test_status_reports_running_turns_and_open_gates(house: Hub, api: Client) -> None:
     house.telegram.user_sends_text(OWNER, ECHO)
     await house.card(OWNER)
     status, page = await api.ask("GET", "/api/status")
@@ -147,7 +149,7 @@ async def test_status_tells_what_runs_and_what_waits(house: Hub, api: Client) ->
     assert page["version"]
 
 
-async def test_threads_and_what_was_said_in_them(house: Hub, api: Client) -> None:
+async def test_threads_and_their_messages_are_listed(house: Hub, api: Client) -> None:
     house.telegram.user_sends_text(OWNER, "hello")
     await house.telegram.wait_text(OWNER, "You said: hello")
     _, found = await api.ask("GET", "/api/threads")
@@ -179,7 +181,7 @@ async def test_a_missing_resource_is_not_found(standing: Client, path: str) -> N
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_a_wrong_method(standing: Client) -> None:
+async def test_a_wrong_method_is_refused(standing: Client) -> None:
     status, page = await standing.ask("POST", "/api/threads", {})
     assert (status, page["error"]["code"]) == (405, "method_not_allowed")
 
@@ -214,7 +216,7 @@ async def test_an_open_gate_is_decided_and_its_card_shows_it(
     assert outcome in page["error"]["message"]
 
 
-async def test_of_many_decisions_at_once_one_counts(house: Hub, api: Client) -> None:
+async def test_one_of_many_concurrent_decisions_counts(house: Hub, api: Client) -> None:
     request_id = await waiting(house, api)
     body = {"request_id": request_id, "action": "approve"}
     answers = await asyncio.gather(*(api.ask("POST", "/api/chat/gate/resolve", body) for _ in range(8)))
@@ -225,7 +227,7 @@ async def test_of_many_decisions_at_once_one_counts(house: Hub, api: Client) -> 
     assert lines(house) == ["line"]
 
 
-async def test_an_answer_that_is_not_offered(house: Hub, api: Client) -> None:
+async def test_an_answer_that_is_not_offered_is_refused(house: Hub, api: Client) -> None:
     body = {"request_id": await waiting(house, api), "action": "retry"}
     status, page = await api.ask("POST", "/api/chat/gate/resolve", body)
     assert (status, page["error"]["code"]) == (409, "refused")

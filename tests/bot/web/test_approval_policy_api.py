@@ -19,7 +19,7 @@ CONFIGURED = {
 }
 
 
-async def test_presets_and_limits_of_a_conversation(tmp_path: Path) -> None:
+async def test_presets_and_limits_of_a_conversation_are_set_and_shown(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as house, client(house.directory) as api:
         own = f"/api/threads/{(await api.send('hello'))['thread_id']}/approval-policy"
         page = await api.get(own)
@@ -61,7 +61,7 @@ async def test_presets_and_limits_of_a_conversation(tmp_path: Path) -> None:
         assert (await api.get(own))["thread"]["preset"] == "auto"
 
 
-async def test_everybody_takes_back_their_own_grants_alone(tmp_path: Path) -> None:
+async def test_people_revoke_only_their_own_grants(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as house, client(house.directory) as api:
         house.telegram.user_sends_text(OWNER, "please run: echo line")
         card = await house.card(OWNER)

@@ -111,14 +111,14 @@ async def test_wrong_links_are_refused(api: Client) -> None:
         assert answer.status == 413
 
 
-async def test_links_have_their_time(house: Hub, api: Client) -> None:
+async def test_login_links_expire(house: Hub, api: Client) -> None:
     for age_s, status in ((15 * MINUTE_S - 5, 201), (15 * MINUTE_S, 403)):
         url = await link(api)
         house.clock.skip(age_s)
         assert (await handed_in(api, url))[0] == status
 
 
-async def test_sessions_have_their_time(house: Hub, api: Client) -> None:
+async def test_sessions_expire(house: Hub, api: Client) -> None:
     page = await logged_in(api)
     house.clock.skip(14 * DAY_S - MINUTE_S)
     assert await page.status() == 200
@@ -155,7 +155,7 @@ async def test_other_sites_cannot_use_up_a_login_link(api: Client) -> None:
     assert (await handed_in(api, url, own))[0] == 201
 
 
-async def test_a_cookie_is_worth_nothing(api: Client) -> None:
+async def test_a_cookie_does_not_authenticate(api: Client) -> None:
     page = await logged_in(api)
     values = (page.secret, f"Bearer {api.token}", api.token)
     asked = (("GET", "/api/me"), ("GET", "/api/events"), ("POST", "/api/uploads?name=x"))
@@ -187,7 +187,7 @@ async def test_cookies_of_others_neither_end_nor_change_a_session(api: Client) -
         assert await page.status() == 200, why
 
 
-async def test_a_session_from_a_cookie_of_before_is_worth_nothing(house: Hub, api: Client) -> None:
+async def test_a_session_from_an_old_cookie_does_not_authenticate(house: Hub, api: Client) -> None:
     """Earlier versions kept the same secrets in a cookie, which every port of the machine was sent."""
     user_id = (await api.get("/api/me"))["user_id"]
     kept = hashlib.sha256(b"seen by all").hexdigest()
@@ -195,7 +195,7 @@ async def test_a_session_from_a_cookie_of_before_is_worth_nothing(house: Hub, ap
     assert await Page(api.http, api.url, "seen by all").status() == 401
 
 
-async def test_logging_in_again_ends_the_session_before(api: Client) -> None:
+async def test_logging_in_again_ends_the_previous_session(api: Client) -> None:
     first = await logged_in(api)
     assert (await handed_in(api, f"{api.url}/login#code=wrong", {SESSION: first.secret}))[0] == 403
     assert await first.status() == 200
@@ -243,7 +243,7 @@ async def test_a_stream_ends_with_its_key(house: Hub, api: Client, end: str) -> 
                 await stream.next()
 
 
-async def test_other_sites_cannot_speak_for_a_browser(api: Client) -> None:
+async def test_other_sites_cannot_send_requests_for_a_browser(api: Client) -> None:
     page = await logged_in(api)
     for why, headers in FOREIGN.items():
         for method, path in (("POST", "/api/chat/send"), ("POST", "/api/logout"), ("GET", "/api/me")):
@@ -257,12 +257,12 @@ async def test_other_sites_cannot_speak_for_a_browser(api: Client) -> None:
     assert (await page.ask("POST", "/api/chat/send", {"text": "hello"}, **own))[0] == 202
 
 
-async def test_a_session_makes_no_links(api: Client) -> None:
+async def test_a_session_cannot_create_login_links(api: Client) -> None:
     status, page = await (await logged_in(api)).ask("POST", "/api/login-links")
     assert (status, page["error"]["code"]) == (403, "forbidden")
 
 
-async def test_by_no_other_name_the_hub_logs_in_or_tells_how_it_is(api: Client) -> None:
+async def test_requests_with_another_host_name_are_refused(api: Client) -> None:
     for host in ("evil.example", "127.0.0.1.evil.example", "localhost.", "0.0.0.0"):
         named = {"Host": host}
         status, page = await handed_in(api, await link(api), named)
@@ -278,7 +278,7 @@ async def test_by_no_other_name_the_hub_logs_in_or_tells_how_it_is(api: Client) 
 # ---------------------------------------------------------------- what is served
 
 
-async def test_everything_is_served_with_its_hands_tied(api: Client) -> None:
+async def test_every_response_has_the_security_headers(api: Client) -> None:
     for path in ("/", "/login", "/api/me", "/healthz", "/static/nothing", "/nothing"):
         answer = await opened(api, path)
         policy = answer.headers["Content-Security-Policy"]
@@ -301,7 +301,7 @@ OUTSIDE = (
 )
 
 
-async def test_nothing_else_is_served(api: Client) -> None:
+async def test_paths_outside_the_static_files_are_not_served(api: Client) -> None:
     host, port = api.url.removeprefix("http://").split(":")
     for path in OUTSIDE:
         reader, writer = await asyncio.open_connection(host, int(port))
@@ -314,7 +314,7 @@ async def test_nothing_else_is_served(api: Client) -> None:
         assert "root:" not in answer
 
 
-async def test_assets_are_asked_for_once(api: Client) -> None:
+async def test_an_unchanged_asset_is_answered_with_304(api: Client) -> None:
     async with api.http.get(f"{api.url}/") as answer:
         etag = answer.headers["ETag"]
         assert answer.content_type == "text/html"
@@ -325,7 +325,7 @@ async def test_assets_are_asked_for_once(api: Client) -> None:
 # ---------------------------------------------------------------- bodies
 
 
-async def test_a_body_that_is_too_large_is_not_read_to_its_end(api: Client) -> None:
+async def test_a_body_that_is_too_large_is_not_read_completely(api: Client) -> None:
     sent = 0
 
     async def endless() -> AsyncIterator[bytes]:
@@ -342,7 +342,7 @@ async def test_a_body_that_is_too_large_is_not_read_to_its_end(api: Client) -> N
 
 
 @pytest.mark.slow
-async def test_a_body_that_comes_too_slowly_is_given_up(api: Client) -> None:
+async def test_a_body_that_arrives_too_slowly_is_abandoned(api: Client) -> None:
     host, port = api.url.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     head = f"POST /api/chat/send HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {api.token}\r\n"

@@ -53,7 +53,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
             runner.run(hub.__aexit__())
 
 
-def test_the_document_says_everything(place: Place) -> None:
+def test_the_openapi_document_is_complete(place: Place) -> None:
     document = place.document
     assert document["openapi"] == "3.1.0"
     paths = document["paths"]

@@ -30,7 +30,7 @@ async def made(api: Client, name: str, **other: Any) -> Any:
     return page
 
 
-async def test_lists_are_read_by_pieces_and_searched(api: Client) -> None:
+async def test_routines_are_paged_and_searched(api: Client) -> None:
     for name in ("alpha", "beta", "gamma"):
         await made(api, name)
     first = await api.get("/api/routines?limit=2")
@@ -41,7 +41,7 @@ async def test_lists_are_read_by_pieces_and_searched(api: Client) -> None:
     assert await api.refusal("GET", "/api/routines?limit=201") == (400, "invalid", "limit")
 
 
-async def test_a_draft_is_judged_and_tried_and_nothing_is_kept(api: Client) -> None:
+async def test_a_draft_is_checked_and_tried_without_being_saved(api: Client) -> None:
     body = {"definition": WATCH, "text": "deploy it"}
     _, well = await api.ask("POST", "/api/routine-drafts", body)
     assert (well["problems"], well["trial"]["fires"]) == ([], True)
@@ -80,7 +80,7 @@ async def test_the_prompt_names_tools_and_readers_only_if_present(api: Client) -
     assert "Your reply is sent to" not in await system({"on_attention": False})
 
 
-async def test_the_calendar_tells_the_slots_to_come(api: Client) -> None:
+async def test_the_calendar_lists_upcoming_slots(api: Client) -> None:
     await made(api, "daily", trigger={"type": "cron", "schedule": "0 9 * * *"})
     await made(api, "paused", trigger={"type": "cron", "schedule": "0 9 * * *"}, enabled=False)
     page = await api.get("/api/routine-calendar?days=3&timezone=Europe/Berlin")

@@ -140,7 +140,7 @@ async def test_a_reply_is_streamed_as_it_arrives(tmp_path: Path) -> None:
         assert (await lists.next())["data"] == {"thread_id": thread_id}
 
 
-async def test_a_reply_that_is_a_line_already_is_not_shown_a_second_time(tmp_path: Path) -> None:
+async def test_a_stored_reply_is_not_streamed_again(tmp_path: Path) -> None:
     """It came with a call: the turn goes on after it, and somebody opens the conversation."""
     async with place(tmp_path) as (house, api):
         house.model.enqueue(tools(ToolCall("time", {}), text="I look at the clock."))
@@ -218,7 +218,7 @@ async def test_a_vote_short_of_the_quorum_is_streamed(tmp_path: Path) -> None:
             assert (hers["may_decide"], hers["voted"]) == (False, True)
 
 
-async def test_the_hub_tells_of_requests_and_channels(tmp_path: Path) -> None:
+async def test_the_hubs_stream_reports_requests_and_channels(tmp_path: Path) -> None:
     async with (
         open_hub(tmp_path, direct="pairing") as house,
         client(tmp_path) as api,
@@ -247,7 +247,7 @@ async def test_every_stream_reports_that_tools_are_paused(tmp_path: Path) -> Non
 
 
 @given(st.lists(st.lists(st.text(min_size=1, max_size=5), max_size=6), max_size=4))
-def test_there_is_always_the_reply_that_is_being_written(replies: list[list[str]]) -> None:
+def test_the_live_reply_is_the_text_of_the_newest_attempt(replies: list[list[str]]) -> None:
     live = Live()
     live.turn_event("t", "turn", Began("web", Address("a")))
     for attempt, reply in enumerate(replies):

@@ -36,9 +36,7 @@ async def forgotten(api: Client, text: str) -> str:
     return page["undo"]
 
 
-async def test_a_note_is_forgotten_at_once_and_restored_in_its_place_by_its_person(
-    house: Hub, api: Client
-) -> None:
+async def test_a_deleted_note_is_restored_in_its_place_by_its_owner(house: Hub, api: Client) -> None:
     owner = (await api.get("/api/me"))["user_id"]
     mia = await api.member("Mia")
     member = (await mia.get("/api/me"))["user_id"]
@@ -83,7 +81,7 @@ async def test_a_document_gives_way_to_a_newer_one_at_its_path(house: Hub, api: 
     assert await remembered(api) == ["beans"]
 
 
-async def test_the_catalog_says_what_each_tool_does_and_what_a_person_set(api: Client) -> None:
+async def test_the_catalog_shows_each_tools_description_and_the_persons_setting(api: Client) -> None:
     async def catalog(query: str = "") -> dict[str, Any]:
         page = await api.get(f"/api/tools/catalog{query}")
         return {one["name"]: one for one in page["tools"]}

@@ -99,7 +99,7 @@ async def test_uploads_are_limited_per_person(house: Hub, api: Client, files: in
     await uploaded(mia)
 
 
-async def test_uploads_have_their_time(house: Hub, api: Client) -> None:
+async def test_uploads_expire(house: Hub, api: Client) -> None:
     sent, kept = await uploaded(api), await uploaded(api)
     await api.send("look", attachments=[sent])
     house.clock.skip(LIFE_S - 60)
@@ -113,7 +113,7 @@ async def test_uploads_have_their_time(house: Hub, api: Client) -> None:
         await _until(lambda: not lying(house))
 
 
-async def test_nothing_is_kept_of_what_is_too_large_or_empty(house: Hub, api: Client) -> None:
+async def test_empty_and_oversized_uploads_are_not_stored(house: Hub, api: Client) -> None:
     assert (await api.refusal("POST", "/api/uploads?name=x", b""))[0] == 400
 
     async def too_much() -> AsyncIterator[bytes]:

@@ -67,7 +67,7 @@ async def test_the_same_message_counts_once(api: Client) -> None:
     assert len((await api.get("/api/threads"))["threads"]) == 1
 
 
-async def test_threads_are_taken_up_again_by_their_ids(api: Client) -> None:
+async def test_threads_are_continued_by_their_ids(api: Client) -> None:
     one = (await api.send("one"))["thread_id"]
     two = (await api.send("two", new=True))["thread_id"]
     assert one != two
@@ -85,7 +85,7 @@ async def test_threads_are_taken_up_again_by_their_ids(api: Client) -> None:
     assert (await api.lines(renewed["thread_id"]))[:3] == [*new, ("user", "there")]
 
 
-async def test_commands_are_seen_with_their_answers(api: Client) -> None:
+async def test_commands_are_shown_with_their_answers(api: Client) -> None:
     nowhere = await api.send("/help")
     assert nowhere["thread_id"] is None
     assert "/new" in nowhere["answer"]
@@ -95,7 +95,7 @@ async def test_commands_are_seen_with_their_answers(api: Client) -> None:
     assert (await api.lines(thread_id))[2:] == [("user", "/status"), ("notice", status["answer"])]
 
 
-async def test_an_edited_message_takes_the_place_of_the_earlier_one(api: Client, house: Hub) -> None:
+async def test_an_edited_message_replaces_the_earlier_one(api: Client, house: Hub) -> None:
     thread_id = (await api.send("first"))["thread_id"]
     for text in ("second", "third"):
         await idle(api, thread_id)
@@ -223,7 +223,7 @@ async def test_a_stop_reaches_any_thread(house: Hub, api: Client) -> None:
 # ---------------------------------------------------------------- other channels
 
 
-async def test_the_owner_answers_in_the_assistants_place(house: Hub, api: Client) -> None:
+async def test_the_owner_answers_in_place_of_the_assistant(house: Hub, api: Client) -> None:
     house.telegram.user_sends_text(OWNER, "hello")
     await house.telegram.wait_text(OWNER, "You said: hello")
     (thread,) = (await api.get("/api/threads"))["threads"]
@@ -284,12 +284,12 @@ async def test_a_gate_from_another_channel_is_decided_with_edits(house: Hub, api
 
 
 @pytest.mark.parametrize("action, position", [("approve", 2), ("deny", 3), ("2", 2), ("1", 1), ("0", 0)])
-def test_an_index_names_the_button_that_was_shown_before_an_edit_or_after(action: str, position: int) -> None:
+def test_an_index_is_resolved_to_the_position_of_its_button(action: str, position: int) -> None:
     """After an edit the buttons count on from 2; the store refuses an answer to what was shown before."""
     assert position_of_answer(action, (Option.APPROVE, Option.DENY), first=2) == position
 
 
-async def test_decided_ones_are_paged_by_when_they_were_decided(house: Hub, api: Client) -> None:
+async def test_decided_gates_are_paged_by_decision_time(house: Hub, api: Client) -> None:
     """The first one asked about is decided last."""
     gates: list[str] = []
     for _ in range(2):
@@ -304,7 +304,7 @@ async def test_decided_ones_are_paged_by_when_they_were_decided(house: Hub, api:
     assert [one["gate_id"] for one in second["approvals"]] == [gates[1]]
 
 
-async def test_decided_ones_are_searched_and_shown_in_their_conversation(house: Hub, api: Client) -> None:
+async def test_decided_gates_are_searched_and_shown_in_their_conversation(house: Hub, api: Client) -> None:
     gates: dict[str, str] = {}
     for action, command in (("approve", "echo heron"), ("deny", "echo stork")):
         thread_id = (await api.send(f"please run: {command}", new=True))["thread_id"]
@@ -361,7 +361,7 @@ OWNERS_ONLY = [
 ]
 
 
-async def test_a_member_sees_their_own_only(house: Hub, api: Client) -> None:
+async def test_a_member_sees_only_their_own_threads(house: Hub, api: Client) -> None:
     mia = await api.member("Mia")
     house.telegram.user_sends_text(OWNER, RUN)
     await house.card(OWNER)
@@ -439,7 +439,7 @@ async def test_lines_are_paged_backwards(api: Client) -> None:
     assert [item["seq"] for item in whole] == sorted({item["seq"] for item in whole})
 
 
-async def test_why_is_found_by_text(house: Hub, api: Client) -> None:
+async def test_why_finds_messages_by_text(house: Hub, api: Client) -> None:
     house.telegram.user_sends_text(OWNER, "a needle in the hay")
     await house.telegram.wait_text(OWNER, "You said: a needle in the hay")
     (event,) = (await api.get("/api/why?query=needle"))["events"]
@@ -452,7 +452,7 @@ async def test_why_is_found_by_text(house: Hub, api: Client) -> None:
     assert (await api.get("/api/why?query=nothing"))["events"] == []
 
 
-async def test_many_at_once_make_no_thread_twice(api: Client) -> None:
+async def test_concurrent_messages_with_one_key_create_one_thread(api: Client) -> None:
     sent = await asyncio.gather(*(api.send("hello", client_key="same") for _ in range(8)))
     assert len({one["thread_id"] for one in sent}) == 1
     assert sum(not one["duplicate"] for one in sent) == 1

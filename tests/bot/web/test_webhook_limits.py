@@ -27,7 +27,7 @@ class OneHook:
         return Taken("run", repeated=False)
 
 
-async def test_forged_requests_use_up_nothing_of_the_senders() -> None:
+async def test_forged_requests_do_not_use_up_the_senders_limit() -> None:
     app: Any = WebhookEndpoint(cast("Webhooks", OneHook()), ManualClock())
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url="http://h") as http:

@@ -49,7 +49,7 @@ def read(where: Where = DIRECT, **fields: Any) -> InboundMessage:
     return event
 
 
-def test_a_private_message() -> None:
+def test_a_private_message_is_read() -> None:
     event = read()
     assert (event.key, event.order_key) == (f"dc:900:m:{ID}", f"00{ID}")
     assert (event.address, event.scope, event.ref) == ("5", "5", f"5:{ID}")
@@ -78,7 +78,7 @@ def test_in_a_server_a_mention_or_a_reply_addresses_the_bot(
     assert event.text.removeprefix("@Ann ") == "hi"
 
 
-def test_the_name_is_the_one_people_see_there() -> None:
+def test_a_sender_has_the_name_shown_in_the_server() -> None:
     assert read(CHANNEL, guild_id="3", member={"nick": "Annie"}).sender.name == "Annie"
     assert read(author={"id": "7", "username": "ann"}).sender.name == "ann"
 
@@ -125,7 +125,7 @@ def test_a_reply_names_what_it_answers() -> None:
     assert read(message_reference={"type": 1, "message_id": "77"}).reply_to is None
 
 
-def test_an_edit_names_what_it_changes_and_an_unfolded_link_is_none() -> None:
+def test_an_edit_names_its_message_and_a_link_preview_is_not_an_edit() -> None:
     stamp = "2026-01-01T00:00:00.000000+00:00"
     changed = read_change(message(content="better", edited_timestamp=stamp), US, "discord", DIRECT)
     assert changed is not None
@@ -175,7 +175,7 @@ def test_a_press_in_a_server_is_a_members() -> None:
 
 
 @pytest.mark.parametrize("custom_id", ["", "x", "p:1", "p:a b:1", "p:a:100000", "P:a:1"])
-def test_presses_of_anything_else_are_nothing(custom_id: str) -> None:
+def test_presses_of_unknown_components_are_ignored(custom_id: str) -> None:
     pressed = read_interaction(interaction(data={"custom_id": custom_id}))
     assert pressed is not None
     assert read_press(pressed, US, "discord") is None
@@ -189,7 +189,7 @@ def test_presses_of_anything_else_are_nothing(custom_id: str) -> None:
         ({"name": "approve", "options": [{"name": "other", "value": 5}]}, "/approve"),
     ],
 )
-def test_a_command_says_what_was_filled_in(data: dict[str, Any], said: str) -> None:
+def test_a_command_carries_its_options(data: dict[str, Any], said: str) -> None:
     used = read_interaction(interaction(type=2, data=data, message=None))
     assert used is not None
     event = read_command(used, US, "discord")
@@ -223,7 +223,7 @@ def test_no_interaction_makes_the_reader_raise(fields: dict[str, Any]) -> None:
 
 
 @given(JSON)
-def test_nothing_at_all_makes_a_reader_raise(payload: Any) -> None:
+def test_no_json_makes_the_reader_raise(payload: Any) -> None:
     read_event(payload, US, "discord", DIRECT, NOW)
     read_change(payload, US, "discord", DIRECT)
     read_interaction(payload)
@@ -239,7 +239,7 @@ def test_order_keys_sort_as_ids_do(one: int, two: int) -> None:
     assert snowflake_at(micros_of(str(one))) <= one
 
 
-def test_places_go_there_and_back() -> None:
+def test_addresses_survive_a_round_trip() -> None:
     assert person_of(direct_address("7")) == "7"
     assert person_of(read().address) is None
     assert parse_ref(ref_of("5", "77")) == ("5", "77")

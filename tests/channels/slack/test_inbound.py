@@ -35,7 +35,7 @@ def read(**fields: Any) -> InboundMessage:
     return event
 
 
-def test_a_private_conversation_is_one() -> None:
+def test_a_private_conversation_is_one_thread() -> None:
     event = read()
     assert (event.key, event.order_key) == (f"sl:T1:m:D1:{TS}", "001699999999.000100")
     assert (event.address, event.scope, event.direct, event.addressed) == ("D1", "D1", True, True)
@@ -85,7 +85,7 @@ def test_events_without_a_person_are_dropped(fields: dict[str, Any]) -> None:
     assert read_event(message(**fields), US, "slack", NOW) is None
 
 
-def test_an_edit_names_what_it_changes_and_an_unfolded_link_is_none() -> None:
+def test_an_edit_names_its_message_and_a_link_preview_is_not_an_edit() -> None:
     inner = {
         "type": "message",
         "user": "UANN",
@@ -136,7 +136,7 @@ def test_a_press_names_its_prompt_and_the_message_it_was_on() -> None:
 @pytest.mark.parametrize(
     "typed,said", [("", "/help"), ("stop", "/stop"), ("status now", "status now"), ("good day", "good day")]
 )
-def test_a_slash_command_says_what_was_typed(typed: str, said: str) -> None:
+def test_a_slash_command_carries_the_typed_text(typed: str, said: str) -> None:
     form = {"command": "/hubbub", "text": typed, "channel_id": "D1", "user_id": "UANN", "trigger_id": "1.2.a"}
     event = read_command(form, US, "slack", NOW)
     assert isinstance(event, InboundMessage)
@@ -161,7 +161,7 @@ def test_no_event_makes_the_reader_raise(fields: dict[str, Any]) -> None:
 
 
 @given(JSON)
-def test_nothing_at_all_makes_a_reader_raise(payload: Any) -> None:
+def test_no_json_makes_the_reader_raise(payload: Any) -> None:
     read_event(payload, US, "slack", NOW)
     read_press(payload, US, "slack", NOW)
 
@@ -174,7 +174,7 @@ def test_order_keys_sort_as_times_do(s1: int, u1: int, s2: int, u2: int) -> None
     assert micros_of(one) == s1 * SECOND_US + u1
 
 
-def test_places_go_there_and_back() -> None:
+def test_addresses_survive_a_round_trip() -> None:
     assert parse_address(address_of("C1", TS)) == ("C1", TS)
     assert parse_address(address_of("D1")) == ("D1", None)
     assert parse_ref(ref_of("C1", TS)) == ("C1", TS)

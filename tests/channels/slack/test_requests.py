@@ -85,7 +85,7 @@ async def test_a_signature_of_another_body_or_form_is_refused(desk: Desk, signed
     ["", "soon", "-1531420618", "9" * 5_000, "\uff11531420618"],
     ids=["none", "word", "negative", "long", "full-width"],
 )
-async def test_a_time_that_is_no_number_of_slacks_is_refused(desk: Desk, stamp: str) -> None:
+async def test_a_timestamp_that_is_not_a_plain_number_is_refused(desk: Desk, stamp: str) -> None:
     assert (await desk.post(BUTTON, **{"x-slack-request-timestamp": stamp})).status == 401
     assert not desk.inbox.offered
 
@@ -174,7 +174,7 @@ async def test_slack_may_check_the_certificate(desk: Desk) -> None:
     assert not desk.inbox.offered
 
 
-async def test_before_it_runs_slack_is_asked_to_come_again() -> None:
+async def test_requests_before_the_channel_runs_are_answered_with_a_retry() -> None:
     desk = Desk(HttpReceiver("slack", SECRET, ManualClock()), ManualClock(), MemoryInbox())
     answer = await desk.post(BUTTON)
     assert (answer.status, answer.headers) == (503, {"Retry-After": "5"})

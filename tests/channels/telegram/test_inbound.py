@@ -31,7 +31,7 @@ def read_message(name: str) -> InboundMessage:
     return event
 
 
-def test_a_private_text() -> None:
+def test_a_private_text_is_read() -> None:
     assert read(payload("private_text")) == InboundMessage(
         key="tg:123456:m:1001:11",
         order_key="00000000000000000011",
@@ -45,7 +45,7 @@ def test_a_private_text() -> None:
     )
 
 
-def test_our_own_name_is_cut_off_a_command() -> None:
+def test_the_bots_name_is_removed_from_a_command() -> None:
     assert read_message("private_command").text == "/start now"
 
 
@@ -82,7 +82,7 @@ def test_messages_are_addressed_by_mention_or_reply(name: str, addressed: bool) 
         ("@weather_bot yes", "@weather_bot yes"),
     ],
 )
-def test_our_name_at_an_end_is_no_part_of_what_is_said(text: str, said: str) -> None:
+def test_the_bots_name_at_either_end_is_removed_from_the_text(text: str, said: str) -> None:
     update = payload("group_mention")
     update["message"]["text"] = text
     update["message"]["entities"] = [
@@ -94,7 +94,7 @@ def test_our_name_at_an_end_is_no_part_of_what_is_said(text: str, said: str) -> 
     assert event.text == said
 
 
-def test_a_name_that_is_no_username_is_no_part_either() -> None:
+def test_a_mention_of_the_bot_without_a_username_is_removed_too() -> None:
     assert read_message("group_text_mention").text == "hello"
 
 
@@ -112,7 +112,7 @@ def test_a_topic_is_a_conversation_of_its_own() -> None:
     assert message.reply_to is None
 
 
-def test_a_chain_of_replies_is_no_topic() -> None:
+def test_a_chain_of_replies_is_not_a_topic() -> None:
     assert read_message("reply_chain").address == "-1002002000001"
 
 
@@ -329,7 +329,7 @@ def check_any(update: object) -> None:
         assert event.scope == event.address
 
 
-def test_half_a_character_is_mended_wherever_a_person_can_put_it() -> None:
+def test_lone_surrogates_are_replaced_in_every_field_a_person_controls() -> None:
     update = payload("private_text")
     update["message"]["text"] = "a\ud83d\ude00\udc00"
     update["message"]["from"]["first_name"] = "\ud800"
@@ -353,7 +353,7 @@ def test_any_json_is_read_or_recorded(update: object) -> None:
 @given(
     st.text(max_size=30), st.integers(0, 40), st.integers(0, 40), st.sampled_from(["bot_command", "mention"])
 )
-def test_any_entity_over_any_text(text: str, offset: int, length: int, kind: str) -> None:
+def test_any_entity_over_any_text_is_read(text: str, offset: int, length: int, kind: str) -> None:
     update = payload("group_mention")
     update["message"]["text"] = text
     update["message"]["entities"] = [{"type": kind, "offset": offset, "length": length}]

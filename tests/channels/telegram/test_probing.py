@@ -117,9 +117,7 @@ def ref(message: Seen) -> str:
     ],
     ids=["text", "entities", "part", "card", "document", "photo", "reply"],
 )
-async def test_a_message_that_was_taken_is_found_as_it_is(
-    tmp_path: Path, message: Message, part: int
-) -> None:
+async def test_a_delivered_message_is_found_unchanged(tmp_path: Path, message: Message, part: int) -> None:
     (tmp_path / "a.txt").write_bytes(b"text")
     (tmp_path / "a.jpg").write_bytes(PHOTO)
     message = replace(message, files=tuple(replace(f, path=str(tmp_path / f.path)) for f in message.files))
@@ -131,7 +129,7 @@ async def test_a_message_that_was_taken_is_found_as_it_is(
         assert (shown.history, stage.spent()) == ([], 3)
 
 
-async def test_a_preview_is_found_and_says_nothing_yet() -> None:
+async def test_a_lost_preview_is_found_and_shows_a_placeholder() -> None:
     async with open_search() as stage:
         shown = await stage.shows(plain("words so far"))
         lost = row(plain("…"), state=SendState.STREAMING)
@@ -147,7 +145,7 @@ async def test_a_lost_message_is_searched_with_twelve_requests() -> None:
         assert stage.asked() == list(range(2, 2 + stage.spent()))
 
 
-async def test_a_probe_is_not_begun_where_no_request_is_left_to_put_buttons_back() -> None:
+async def test_a_probe_needs_a_spare_request_to_restore_buttons() -> None:
     async with open_search() as stage:
         for _ in range(11):
             stage.sim.user_sends_text(8, "in between")
@@ -175,7 +173,7 @@ async def test_requests_come_at_the_pace_of_messages() -> None:
 # --- which ids are tried --------------------------------------------------------------------------------
 
 
-async def test_ids_that_anything_known_has_are_not_tried() -> None:
+async def test_ids_of_known_messages_are_not_probed() -> None:
     async with open_search() as stage:
         mine = await stage.shows(plain("hello"))
         stage.sim.user_sends_text(8, "hi")
@@ -191,7 +189,7 @@ async def test_ids_that_anything_known_has_are_not_tried() -> None:
         assert (found.ref, stage.asked()) == (ref(lost), [lost.id])
 
 
-async def test_a_supergroup_counts_for_itself() -> None:
+async def test_a_supergroup_has_its_own_sequence_of_ids() -> None:
     async with open_search() as stage:
         group = str(stage.sim.create_supergroup("Team", [7, 8]).id)
         stage.sim.user_sends_text(8, "hi", chat_id=int(group))
@@ -207,7 +205,7 @@ async def test_a_supergroup_counts_for_itself() -> None:
         assert stage.asked() == [newest + 1, newest + 2]
 
 
-async def test_private_chats_and_groups_count_together() -> None:
+async def test_private_chats_and_groups_share_one_sequence_of_ids() -> None:
     async with open_search() as stage:
         group = str(stage.sim.create_group("Friends", [7, 8]).id)
         lost = await stage.shows(plain("hello"), group)
@@ -253,7 +251,7 @@ async def test_another_message_gets_its_buttons_back_and_ends_the_search(own: Me
         assert stage.spent() == 2
 
 
-async def test_a_message_of_which_nothing_is_known_loses_no_buttons_that_were_not_given() -> None:
+async def test_a_probe_leaves_an_unknown_message_without_buttons() -> None:
     async with open_search() as stage:
         other = await stage.shows(plain("hello"))
         assert await stage.find(row(CARD)) is None
@@ -291,7 +289,7 @@ async def test_a_message_in_another_topic_is_not_the_one() -> None:
         assert await stage.find(row(A, 5, one)) is None
 
 
-async def test_messages_of_others_meanwhile_are_not_probed() -> None:
+async def test_messages_of_other_people_are_not_probed() -> None:
     async with open_search() as stage:
         stage.sim.user_sends_text(8, "in between")
         other = await stage.shows(B)
@@ -347,7 +345,7 @@ async def test_ambiguous_messages_are_not_probed(own: Message, others: list[Mess
         assert stage.spent() == 0
 
 
-async def test_a_copy_that_came_late_is_passed_over() -> None:
+async def test_a_duplicate_that_arrived_late_is_skipped() -> None:
     """An earlier answer was repeated; its first copy came after that."""
     async with open_search() as stage:
         stray = await stage.shows(A)

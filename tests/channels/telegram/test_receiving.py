@@ -371,7 +371,7 @@ async def test_a_menu_that_cannot_be_set_stops_nothing() -> None:
             assert house.inbox.texts == ["hello"]
 
 
-async def test_a_message_in_parts_reaches_the_person_whole() -> None:
+async def test_a_message_in_several_parts_arrives_complete() -> None:
     async with simulated_telegram() as sim, open_channel(sim) as house:
         await ask(house)
         text = " ".join(f"👍word{i}" for i in range(1500))

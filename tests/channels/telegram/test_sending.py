@@ -112,7 +112,7 @@ async def test_a_request_that_may_have_arrived_is_ambiguous(fault: dict[str, Any
         assert house.outbox.row(1).repeats == 1
 
 
-async def test_a_repeat_that_is_lost_too_is_the_last() -> None:
+async def test_a_lost_message_is_repeated_only_once() -> None:
     async with simulated_telegram() as sim, open_channel(sim) as house:
         await meet(house)
         sim.fail("drop", method="sendMessage", when="after", count=2)
@@ -129,7 +129,7 @@ async def test_a_repeat_that_is_lost_too_is_the_last() -> None:
     {"kind": "server_error", "status": 503},
     {"kind": "server_error", "status": 403, "html": True},
 ])  # fmt: skip
-async def test_an_answered_error_of_the_platform_is_tried_again_without_doubt(fault: dict[str, Any]) -> None:
+async def test_an_error_answered_by_the_platform_is_retried_and_not_ambiguous(fault: dict[str, Any]) -> None:
     async with simulated_telegram() as sim, open_channel(sim) as house:
         await meet(house)
         sim.fail(method="sendMessage", count=4, **fault)
@@ -141,7 +141,7 @@ async def test_an_answered_error_of_the_platform_is_tried_again_without_doubt(fa
         assert not [what for _, what in house.outbox.history if what == "ambiguous"]
 
 
-async def test_a_gateway_that_gave_up_waiting_leaves_a_doubt() -> None:
+async def test_a_gateway_timeout_makes_the_message_ambiguous() -> None:
     async with simulated_telegram() as sim, open_channel(sim) as house:
         await meet(house)
         sim.fail("server_error", method="sendMessage", count=1, status=504, description="Gateway Timeout")
@@ -150,7 +150,7 @@ async def test_a_gateway_that_gave_up_waiting_leaves_a_doubt() -> None:
         assert house.outbox.row(1).repeats == 1
 
 
-async def test_a_person_who_blocked_the_bot_costs_that_row_and_no_retry() -> None:
+async def test_a_message_to_a_person_who_blocked_the_bot_fails_without_retry() -> None:
     async with simulated_telegram() as sim, open_channel(sim) as house:
         await meet(house, 7, 8)
         sim.user_blocks_bot(7)
@@ -250,7 +250,7 @@ async def test_a_slow_chat_delays_no_other() -> None:
         assert said(sim, 8) == [f"n{i}" for i in range(20)]
 
 
-async def test_many_chats_at_once() -> None:
+async def test_many_chats_are_sent_to_concurrently() -> None:
     async with simulated_telegram() as sim, open_channel(sim) as house:
         people = range(100, 150)
         for person in people:
@@ -293,7 +293,7 @@ async def test_a_card_changed_twice_is_changed() -> None:
         assert "not modified" in (second.error or "")
 
 
-async def test_an_unanswered_change_is_made_again_without_doubt() -> None:
+async def test_an_unanswered_edit_is_retried_and_not_ambiguous() -> None:
     async with simulated_telegram() as sim, open_channel(sim) as house:
         await meet(house)
         house.outbox.enqueue("7", CARD)
@@ -389,7 +389,7 @@ async def test_files_come_whole_or_not_at_all() -> None:
             await channel.fetch(attachment, 5)
 
 
-async def test_speaking_to_a_person_alone() -> None:
+async def test_a_direct_message_is_sent_and_edited() -> None:
     async with simulated_telegram() as sim, open_channel(sim) as house:
         await meet(house)
         channel = house.manager.channel("tg")

@@ -46,7 +46,7 @@ async def test_an_update_over_the_size_is_recorded_and_passed_over_alone() -> No
             assert house.inbox.texts[-1] == "after it"
 
 
-async def test_updates_that_are_too_large_together_are_all_taken() -> None:
+async def test_updates_too_large_for_one_batch_are_all_accepted() -> None:
     async with simulated_telegram() as sim:
         texts = [f"{number:02} {'word ' * 8_000}".strip() for number in range(30)]
         for text in texts:
@@ -133,13 +133,13 @@ WITHIN = json.dumps('"update_id": 5,' * 50_000).encode()
         ((b'{"result":[', WITHIN, b"]}"), None),
     ],
 )
-async def test_the_id_is_found_wherever_it_stands_and_in_no_text(
+async def test_the_update_id_is_found_at_any_position_but_not_in_text(
     pieces: tuple[bytes, ...], update_id: int | None
 ) -> None:
     assert (await over_size(*pieces)).update_id == update_id
 
 
-async def test_an_answer_to_a_request_over_the_size_leaves_open_whether_it_was_taken() -> None:
+async def test_an_oversized_answer_makes_the_message_ambiguous() -> None:
     async def answer(response: web.StreamResponse) -> None:
         await response.write(b'{"ok":true,"result":{"message_id":1,"text":' + WITHIN + b"}}")
 
@@ -151,7 +151,7 @@ async def test_an_answer_to_a_request_over_the_size_leaves_open_whether_it_was_t
     assert isinstance(raised.value, Unanswered)
 
 
-async def test_a_file_is_read_no_further_than_telegram_hands_files_over() -> None:
+async def test_a_file_is_read_up_to_telegrams_download_limit() -> None:
     async def answer(response: web.StreamResponse) -> None:
         if response.content_type == "application/json":
             await response.write(b'{"ok":true,"result":{"file_id":"f","file_unique_id":"f","file_path":"f"}}')

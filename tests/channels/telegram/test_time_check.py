@@ -18,10 +18,10 @@ NOON_US = 1_795_348_800_000_000
         (-600, "this machine's clock is 600 s behind Telegram's; correct it, for example with NTP"),
     ],
 )
-def test_a_minute_is_let_pass(off_s: int, said: str | None) -> None:
+def test_a_clock_difference_of_a_minute_is_tolerated(off_s: int, said: str | None) -> None:
     assert clock_remark(NOON_US + off_s * 1_000_000, NOON) == said
 
 
 @pytest.mark.parametrize("date", [None, "", "yesterday", "Sun, 99 Nov 2026 12:00:00 GMT"])
-def test_of_no_date_nothing_is_said(date: str | None) -> None:
+def test_without_a_date_no_clock_difference_is_reported(date: str | None) -> None:
     assert clock_remark(NOON_US, date) is None

@@ -36,16 +36,16 @@ def test_text_within_the_limit_stays_whole() -> None:
     assert texts("", 10) == []
 
 
-def test_between_blocks_rather_than_between_lines() -> None:
+def test_text_is_cut_between_blocks_rather_than_lines() -> None:
     assert texts("one\ntwo\n\nthree\nfour\n\nfive", 20) == ["one\ntwo\n\nthree\nfour", "five"]
     assert texts("one\ntwo\n\nthree\nfour\n\nfive", 17) == ["one\ntwo", "three\nfour\n\nfive"]
 
 
-def test_between_lines_rather_than_between_words() -> None:
+def test_text_is_cut_between_lines_rather_than_words() -> None:
     assert texts("one two\nthree four\nfive six seven", 19) == ["one two\nthree four", "five six seven"]
 
 
-def test_between_words_rather_than_inside_one() -> None:
+def test_text_is_cut_between_words_rather_than_inside_one() -> None:
     assert texts("one two three four five", 12) == ["one two", "three four", "five"]
 
 
@@ -67,7 +67,7 @@ def test_items_of_a_list_are_not_cut() -> None:
     assert texts("- one two\n- three four\n- five six", 24) == ["• one two\n• three four", "• five six"]
 
 
-def test_never_inside_a_grapheme() -> None:
+def test_text_is_never_cut_inside_a_grapheme() -> None:
     family, flag, accent = "👩‍👩‍👧‍👦", "🇩🇪", "e\u0301"
     assert texts(family * 3, 16) == [family * 2, family]
     assert texts(flag * 5, 3) == [flag] * 5

@@ -96,7 +96,7 @@ def test_both_line_breaks_break_the_line() -> None:
     assert parse("a\nb  \nc\\\nd") == (paragraph("a\nb\nc\nd"),)
 
 
-def test_headings_of_both_kinds_and_rules() -> None:
+def test_headings_of_both_kinds_and_rules_are_read() -> None:
     assert parse("## A\n\nB\n===\n\n---") == (Heading(2, Text("A")), Heading(1, Text("B")), Rule())
 
 
@@ -154,7 +154,7 @@ def test_a_table_has_columns_with_sides() -> None:
         ("عربي \u200fעברית e\u0301 👩‍👩‍👧‍👦", "عربي \u200fעברית e\u0301 👩‍👩‍👧‍👦"),
     ],
 )
-def test_characters_no_chat_can_carry(text: str, shown: str) -> None:
+def test_characters_that_no_chat_accepts_are_removed_or_replaced(text: str, shown: str) -> None:
     assert showable(text) == shown
     [block] = parse(text)
     assert block == paragraph(shown)
@@ -182,7 +182,7 @@ def test_deep_nesting_is_drawn_and_the_bottomless_is_shown_as_written(opening: s
     assert parse(source) == (paragraph(source),)
 
 
-def test_nested_styles_have_no_bottom_that_hurts() -> None:
+def test_deeply_nested_styles_are_read_without_an_error() -> None:
     [emphasis] = parse("*a " * 1500 + "b*" * 1500)
     assert isinstance(emphasis, Paragraph)
     assert emphasis.content.text.count("b") == 1500
@@ -241,7 +241,7 @@ _PIECES = (
 
 
 @given(st.lists(st.sampled_from(_PIECES), max_size=30).map("".join))
-def test_rules_that_are_left_out_would_have_found_nothing(source: str) -> None:
+def test_skipped_parser_rules_would_not_have_matched(source: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("channels.text.markdown._MARKS", {})
         patch.setattr("channels.text.markdown._UNDER_LINES", re.compile(""))

@@ -57,7 +57,7 @@ def test_a_cell_is_one_line() -> None:
     assert table_lines(table(("left",), ("a  b\nc",))) == ("a b c", "-----")
 
 
-def test_a_long_cell_sticks_out_instead_of_widening_every_row() -> None:
+def test_a_long_cell_overflows_instead_of_widening_every_row() -> None:
     long = "x" * 100
     lines = table_lines(table(("left", "left"), ("name", "n"), (long, "1"), ("b", "2")))
     assert lines == ("name | n", "-----+--", f"{long} | 1", "b    | 2")
@@ -99,6 +99,6 @@ def test_every_separator_is_below_the_one_above(drawn: Table) -> None:
 
 
 @pytest.mark.parametrize("width", [MAX_PADDED_COLUMNS, MAX_PADDED_COLUMNS + 1])
-def test_the_widest_padded_column(width: int) -> None:
+def test_a_column_is_padded_up_to_a_limit(width: int) -> None:
     [_, dashes] = table_lines(table(("left",), ("x" * width,)))
     assert len(dashes) == MAX_PADDED_COLUMNS

@@ -74,7 +74,7 @@ async def test_a_new_turn_stands_on_what_is_live_and_ends_redo(world: Bench) -> 
     assert await live(world, start) == both("a", "c")
 
 
-async def test_nothing_is_lost_to_people(world: Bench) -> None:
+async def test_undone_messages_stay_visible_to_people(world: Bench) -> None:
     start = await exchange(world, "a", "b")
     await world.rule(UndoTurns(1))
     everything: Sequence[Entry] = await world.store.threads.all_entries(start.thread.id, 1000)

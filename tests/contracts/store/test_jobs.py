@@ -147,7 +147,7 @@ async def test_too_many_waiting_jobs_are_refused(world: Bench) -> None:
     assert (await dispatched(world, "other", "bob")).state is JobState.PENDING
 
 
-async def test_anothers_job_is_none(world: Bench) -> None:
+async def test_the_job_of_another_person_is_not_found(world: Bench) -> None:
     job = await dispatched(world)
     await dispatched(world, "mine", "bob")
     jobs = world.store.jobs
@@ -323,7 +323,7 @@ async def test_a_held_end_has_no_buttons_once_its_job_was_judged_and_is_deleted_
     assert await world.store.job_monitors.next_job_notice() is None
 
 
-async def test_a_stuck_job_is_taken_up_again_so_often_and_what_it_used_stays_counted(world: Bench) -> None:
+async def test_a_stuck_job_is_restarted_up_to_its_limit_and_its_usage_stays_counted(world: Bench) -> None:
     store, path = world.store, ((JobState.STUCK, "silent"), (JobState.FAILED, "silent for good"))
     await dispatched(world)
     assert await started(world, ONE) == ["job"]

@@ -48,7 +48,7 @@ async def test_messages_from_a_time_to_come_do_not_count(world: Bench) -> None:
     assert await recent(world) == 0
 
 
-async def test_something_is_said_at_times(world: Bench) -> None:
+async def test_a_repeated_refusal_is_answered_once_per_interval(world: Bench) -> None:
     once_a_minute = SayAtTimes(plain("slower"), "too fast", 60 * SECOND)
     said: list[int] = []
     for _ in range(5):

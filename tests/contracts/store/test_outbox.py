@@ -151,7 +151,7 @@ async def test_deliveries_tell_how_it_went(world: Bench) -> None:
 # --- what is known around a request that went unanswered --------------------------------------------------
 
 
-async def test_around_a_request_is_what_was_known_when_it_was_made(world: Bench) -> None:
+async def test_the_context_of_a_post_separates_earlier_and_later_messages(world: Bench) -> None:
     first, lost, after = [await world.put_out(text) for text in ("first", "lost", "after")]
     await delivered(world, first)
     world.clock.advance(1)

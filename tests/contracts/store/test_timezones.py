@@ -23,7 +23,7 @@ async def test_a_time_zone_is_kept_until_it_is_changed_or_cleared(world: Bench) 
     assert (await store.people.preferences("ada")).timezone is None
 
 
-async def test_people_who_are_not_there_have_none(world: Bench) -> None:
+async def test_unknown_people_have_no_time_zone(world: Bench) -> None:
     assert not await world.store.people.set_preferences("nobody", lambda was: replace(was, timezone="UTC"))
     assert (await world.store.people.preferences("nobody")).timezone is None
 

@@ -142,7 +142,7 @@ async def test_a_head_that_could_not_be_noted_is_noted_later(tmp_path: Path) -> 
     assert office.verified().findings == ()
 
 
-async def test_nothing_is_done_that_could_not_be_recorded(tmp_path: Path) -> None:
+async def test_a_write_fails_if_it_cannot_be_audited(tmp_path: Path) -> None:
     class NoKeys:
         def newest(self) -> ChainKey:
             raise ValueError("vault.key does not hold keys")

@@ -26,7 +26,7 @@ def test_the_same_call_gives_the_same_binding_however_its_arguments_are_ordered(
     assert binding_hash(KEY, **CALL) == binding_hash(KEY, **{**CALL, "arguments": turned})
 
 
-def test_it_is_a_sha256_in_hexadecimal() -> None:
+def test_a_binding_is_a_sha256_in_hexadecimal() -> None:
     assert len(bytes.fromhex(binding_hash(KEY, **CALL))) == 32
 
 
@@ -49,7 +49,7 @@ def test_it_is_a_sha256_in_hexadecimal() -> None:
         {"principal": "t1", "thread_id": "u1"},
     ],
 )
-def test_any_change_changes_it(changed: dict[str, Any]) -> None:
+def test_any_change_of_the_call_changes_its_binding(changed: dict[str, Any]) -> None:
     assert binding_hash(KEY, **CALL) != binding_hash(KEY, **{**CALL, **changed})
 
 
@@ -82,7 +82,7 @@ def _as_json(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def test_comparison() -> None:
+def test_bindings_are_compared() -> None:
     assert same_binding("ab", "ab")
     assert not same_binding("ab", "ac")
     assert not same_binding("ab", "é")

@@ -93,7 +93,7 @@ def test_a_typed_approval_does_not_cover_later_edits(option: Option) -> None:
     assert decided_by_word(before, BareAnswer("yes", option, command=False), seen(WAITS)) is not None
 
 
-def test_nor_by_its_id() -> None:
+def test_an_approval_by_id_does_not_cover_later_edits() -> None:
     decisions = Decisions(CountingIds(), CHANGED_AT + 50, None)
     early = decisions.named(seen(CHANGED), Option.APPROVE, CHANGED_AT)
     assert early.outcome == f"refused: answer to {CHANGED.id}"

@@ -75,7 +75,7 @@ def test_past_its_time_no_answer_counts(option: Option) -> None:
     assert judge_vote(view(VoteRule()), BOB, option, now=1) == VoteRefused(card_texts.NOT_ALLOWED_HERE)
 
 
-def test_others_do_not() -> None:
+def test_other_people_do_not_decide_by_default() -> None:
     assert isinstance(judge_vote(view(VoteRule()), BOB, Option.APPROVE), VoteRefused)
 
 
@@ -188,7 +188,7 @@ def test_each_of_several_who_agreed_counts_once() -> None:
     assert judge_vote(agreed, ANN, Option.APPROVE) == VoteCloses(Option.APPROVE)
 
 
-def test_a_voice_that_did_not_agree_is_no_approval() -> None:
+def test_a_denial_does_not_count_towards_the_quorum() -> None:
     """Such as one given before the question was another."""
     rule = VoteRule(approvers=("ann", "bob"), quorum=2)
     assert judge_vote(view(rule, ("bob", Option.DENY)), ANN, Option.APPROVE) == VoteCounts(1)
@@ -200,7 +200,7 @@ def test_tools_without_always_say_so(answer: Option) -> None:
     assert judge_vote(asked, ANN, answer) == VoteRefused(card_texts.ALWAYS_NOT_OFFERED)
 
 
-def test_any_other_answer_that_is_not_offered_is_to_no_such_question() -> None:
+def test_an_answer_that_is_not_offered_is_refused() -> None:
     asked = view(VoteRule(), options=(Option.APPROVE, Option.DENY))
     assert judge_vote(asked, ANN, Option.CONTINUE) == VoteRefused(card_texts.NO_SUCH_GATE)
     assert judge_vote(asked, ANN, Wrote("yes")) == VoteRefused(card_texts.NO_SUCH_GATE)

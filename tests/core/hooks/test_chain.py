@@ -94,7 +94,7 @@ async def test_an_unmodified_payload_is_unchanged() -> None:
 
 
 @pytest.mark.parametrize("ask, why", [(fails, "it failed"), (hangs, "no response within 0.02 s")])
-async def test_a_failure_stands_open_or_closed(ask: Hook, why: str) -> None:
+async def test_a_failed_hook_passes_or_rejects_by_its_failure_policy(ask: Hook, why: str) -> None:
     assert await chain(hook("h", ask, timeout_s=0.02)).judge(SAID) == Passed(SAID, changed=False)
     closed = chain(hook("h", ask, timeout_s=0.02, closed=True))
     assert await closed.judge(SAID) == Rejected("h", why)
@@ -188,7 +188,7 @@ async def test_a_reason_is_reported_as_text_and_cut() -> None:
 
 
 @pytest.mark.parametrize("key", [4711, 47.11, True, ["4711"], {"code": 4711}, [[{"codes": ["4711"]}]]])
-async def test_no_hook_is_shown_a_secret_that_is_no_text(key: Any) -> None:
+async def test_no_hook_is_shown_a_secret_that_is_not_text(key: Any) -> None:
     shown: list[Mapping[str, Any] | None] = []
 
     async def looks(event: HookEvent) -> Reply:

@@ -40,7 +40,7 @@ async def standing(front: Front) -> ConsentSettings:
     return await front.store.consents.standing(OWNER.user_id, thread.id)
 
 
-async def test_without_words_it_tells_what_holds(front: Front) -> None:
+async def test_without_arguments_the_current_settings_are_shown(front: Front) -> None:
     said = await told(front, OWNER_ACCOUNT, "/approvals")
     assert "Approvals here: auto_loop" in said
     assert "After 5 rounds, 20 tool calls, 300 s in one turn I ask" in said
@@ -62,7 +62,7 @@ async def test_without_words_it_tells_what_holds(front: Front) -> None:
         ("timeout shell 60", ApprovalSettings(tool_timeouts={"shell": 60})),
     ],
 )
-async def test_it_is_laid_down_here_or_everywhere(
+async def test_settings_apply_to_the_conversation_or_everywhere(
     front: Front, words: str, settings: ApprovalSettings
 ) -> None:
     await front.says(OWNER_ACCOUNT)
@@ -205,7 +205,9 @@ async def test_always_grants_everywhere(front: Front) -> None:
 
 
 @pytest.mark.parametrize("written_there", [False, True])
-async def test_who_decides_from_elsewhere_is_told_there(front: Front, *, written_there: bool) -> None:
+async def test_a_decision_from_another_conversation_is_confirmed_there(
+    front: Front, *, written_there: bool
+) -> None:
     """Also where they never wrote before; in the card's own conversation the card shows it."""
     gate = await asked(front)
     if written_there:

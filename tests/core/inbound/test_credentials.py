@@ -81,7 +81,7 @@ async def test_a_credential_that_looks_like_one_is_stored_as_it_was_written(
 
 
 @pytest.mark.parametrize("command", ["/status", "/help", "/yes", "/approve abcdefghjk"])
-async def test_commands_are_none(front: Front, command: str) -> None:
+async def test_commands_are_not_credentials(front: Front, command: str) -> None:
     asked = await Asked.open(front, SECRET)
     accepted = await front.says(OWNER_ACCOUNT, command, order=CARD_AT + 1)
     assert not accepted.outcome.startswith("credential")
@@ -150,7 +150,7 @@ async def test_its_button_cancels(front: Front) -> None:
     assert (await front.says(OWNER_ACCOUNT, "hello", order=CARD_AT + 1)).outcome == "waiting"
 
 
-async def test_somebody_else_gives_nothing(front: Front) -> None:
+async def test_another_person_cannot_give_the_credential(front: Front) -> None:
     """Neither in words of their own conversation, nor on the card."""
     asked = await Asked.open(front, SECRET)
     accepted = await front.presses("stranger", PROMPT, 1, form=PASSWORD)

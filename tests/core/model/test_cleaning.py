@@ -358,7 +358,7 @@ CASES: Sequence[dict[str, Any]] = json.loads(Path(__file__).with_name("cleaning_
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
-def test_cases_written_without_sight_of_the_parser(case: dict[str, Any]) -> None:
+def test_independently_written_cases_are_read_as_expected(case: dict[str, Any]) -> None:
     told = read([case["in"]], case["offered"] or ())[1]
     assert told.calls == case["calls"], case["why"]
     if case["out"] is not None:

@@ -263,7 +263,7 @@ async def test_a_run_whose_lease_lapsed_is_ended_while_the_hub_runs(works: Works
 RERUNS = {"cooldown_s": 0, "rerun_interrupted": True}
 
 
-async def test_a_run_that_may_is_started_again_but_not_for_ever(works: Works) -> None:
+async def test_a_run_that_allows_restarts_fails_after_the_third_attempt(works: Works) -> None:
     row = await works.make("watch", trigger={"type": "manual"}, guardrails=RERUNS)
     await cut_off(works, row)
     for attempt in (2, 3):
@@ -374,7 +374,7 @@ async def row_of(works: Works, row: RoutineRow) -> RoutineRow | None:
     return await works.store.routines.routine(row.id)
 
 
-async def test_one_time_is_one_run_whatever_the_clock_does(works: Works) -> None:
+async def test_a_one_time_routine_runs_once_despite_clock_jumps(works: Works) -> None:
     row = await works.make("once", trigger=ONCE, action=REMINDER)
     works.clock.jump(-HOUR)
     await works.passes(31 * MINUTE)
@@ -408,7 +408,7 @@ async def test_a_missed_time_follows_the_routines_setting(works: Works, policy: 
     assert missed.skipped_slots == 1 - number
 
 
-async def test_what_is_done_is_kept_for_thirty_days(works: Works) -> None:
+async def test_completed_one_time_routines_are_kept_for_thirty_days(works: Works) -> None:
     done = await works.make("once", trigger=ONCE, action=REMINDER)
     stays = await works.make("hourly", trigger={"type": "cron", "schedule": "in 90 d"})
     await works.passes(HOUR)

@@ -73,7 +73,7 @@ def test_a_text_that_does_not_says_why() -> None:
         ),
     ],
 )
-def test_one_that_would_but_may_not_says_so(other: dict[str, Any], why: str) -> None:
+def test_a_matching_routine_that_cannot_fire_says_why(other: dict[str, Any], why: str) -> None:
     trial = try_text(row(**other), "deploy it", AT)
     assert not trial.fires
     assert trial.why.startswith(why)

@@ -123,7 +123,7 @@ def test_settings_are_found_below_and_above(line: str, folder: str, guard: PathG
 
 
 @pytest.mark.parametrize("line", ["black src -- docs", "black -- src docs", "black src docs"])
-def test_all_it_is_given_is_looked_at(line: str, guard: PathGuard, tmp_path: Path) -> None:
+def test_the_settings_of_every_argument_are_checked(line: str, guard: PathGuard, tmp_path: Path) -> None:
     assert judge(line, guard).level is Level.LOW
     (tmp_path / "docs/pyproject.toml").write_text("[tool.black]\ninclude = '.*'")
     assert judge(line, guard).level is Level.ALWAYS_ASK

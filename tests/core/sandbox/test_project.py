@@ -176,7 +176,7 @@ def test_the_digest_binds_the_changes_and_the_files_as_they_were(world: World) -
     assert len({first, world.changes().digest}) == 2
 
 
-def test_nothing_hostile_comes_back(world: World, tmp_path: Path) -> None:
+def test_hostile_files_are_not_copied_back(world: World, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("secret")
     world.copied()
     hostile = {

@@ -183,7 +183,7 @@ async def test_a_name_that_stood_for_what_was_opened_is_judged_again(site: Websi
         assert other.seen == []
 
 
-async def test_other_methods_are_asked_about_there_too(site: Website) -> None:
+async def test_other_methods_at_private_addresses_need_approval(site: Website) -> None:
     rate = tool(site.guard()).rate
     assert rate is not None
     url = site.url("/", "127.0.0.1")

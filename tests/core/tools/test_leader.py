@@ -182,7 +182,7 @@ def test_names_that_look_like_options_are_none(call: Call, tmp_path: Path) -> No
     assert plan.steps[0].programs[0].argv == ("ls", "./-rf", "a.txt", "dir")
 
 
-async def test_a_file_that_became_a_way_out_is_not_written(call: Call, tmp_path: Path) -> None:
+async def test_a_file_replaced_by_a_link_out_is_not_written(call: Call, tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "outside").write_text("kept\n")
     call.workspace = replace(call.workspace, root=tmp_path / "work")

@@ -100,7 +100,7 @@ async def test_escaped_processes_end_with_their_call(leaving: str, tmp_path: Pat
     assert not is_alive(pid_in(tmp_path / "pid"))
 
 
-async def test_over_its_time_too(tmp_path: Path) -> None:
+async def test_escaped_processes_end_when_the_call_is_cancelled(tmp_path: Path) -> None:
     command = python(tmp_path, "daemon.py", "leave()\ntell('pid')\ntime.sleep(1000)\n")
     running = asyncio.create_task(sh(call_in(tmp_path), f"{command}; sleep 1000"))
     await until((tmp_path / "pid").exists, "the daemon runs")

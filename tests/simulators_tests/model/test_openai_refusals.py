@@ -56,7 +56,7 @@ SCHEMAS: list[tuple[str, JsonObject, str]] = [
 
 
 @pytest.mark.parametrize("what,body,words", SCHEMAS, ids=[case[0] for case in SCHEMAS])
-async def test_a_tool_schema_that_is_none_is_refused(
+async def test_an_invalid_tool_schema_is_refused(
     http: httpx.AsyncClient, what: str, body: JsonObject, words: str
 ) -> None:
     status, error = await post(http, body)
@@ -212,7 +212,7 @@ async def test_a_request_without_a_key(http: httpx.AsyncClient) -> None:
     assert (await http.get("/v1/models", headers={"Authorization": ""})).status_code == 401
 
 
-async def test_a_path_that_is_none(http: httpx.AsyncClient) -> None:
+async def test_an_unknown_path_is_not_found(http: httpx.AsyncClient) -> None:
     answer = await http.post("/v1/v1/chat/completions", json=request())
     assert answer.status_code == 404
     assert answer.json()["error"]["message"] == "Invalid URL (POST /v1/v1/chat/completions)"

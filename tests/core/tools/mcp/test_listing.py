@@ -82,7 +82,7 @@ async def test_a_tool_asks_may_not_be_repeated_and_is_for_its_people_alone() -> 
     assert await run(tool, {}) == "srv__act is act"
 
 
-def test_the_configuration_says_otherwise() -> None:
+def test_the_configuration_overrides_requirement_effect_and_timeout() -> None:
     terms = {"act": ToolTerms(Requirement.NEVER, Effect.NONE, 7.0)}
     act, other = offered(
         [one(), one("other")], requirement=Requirement.ALWAYS_ASK, timeout_s=3.0, tools=terms
@@ -91,7 +91,7 @@ def test_the_configuration_says_otherwise() -> None:
     assert (other.requirement, other.effect, other.timeout_s) == (Requirement.ALWAYS_ASK, Effect.EFFECT, 3.0)
 
 
-def test_only_what_is_wanted() -> None:
+def test_only_configured_tools_are_offered() -> None:
     found = offered([one("getIssue"), one("other")], only=frozenset({"get_issue"}))
     assert [tool.name for tool in found.tools] == ["srv__get_issue"]
 
@@ -104,7 +104,7 @@ def test_odd_tools_are_refused_and_the_others_stay() -> None:
     assert [kept.name for kept in found.listed] == ["createIssue", "slow", "wordy " + "x" * 200]
 
 
-def test_there_are_most_tools_and_most_to_say() -> None:
+def test_tools_and_descriptions_are_limited() -> None:
     found = offered([one(f"t{n}") for n in range(500)])
     assert len(found.tools) == MAX_TOOLS
     assert found.refused["…"] == f"and {500 - MAX_TOOLS - 20} more"
