@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Literal
 
 import httpx
@@ -263,14 +264,19 @@ class RequestTexts:
         Lone surrogates, which no provider accepts, become question marks."""
         writer = MessageWriter(self._model, self._host, dialect)
         messages = self._conversations.of(request.conversation, writer, request.images)
-        system = to_json({"role": "system", "content": request.system}) if request.system else ""
-        comma = "," if system and messages else ""
-        begun = to_json(options(request, dialect, model=self._model))[:-1]
-        body = f'{begun},"messages":[{system}{comma}{messages}]'.encode("utf-8", "replace")
-        body = with_image_data(body, request.images)
+        said = with_image_data(messages.encode("utf-8", "replace"), request.images)
+        begun = to_json(options(request, dialect, model=self._model))[:-1].encode("utf-8", "replace")
+        system = _system_message(request.system) if request.system else b""
+        comma = b"," if system and said else b""
+        parts = (begun, b',"messages":[', system, comma, said, b"]")
         if not request.tools or not dialect.tools:
-            return body + b"}"
-        return b"".join((body, b',"tools":', self._tools.of(request.tools), b"}"))
+            return b"".join((*parts, b"}"))
+        return b"".join((*parts, b',"tools":', self._tools.of(request.tools), b"}"))
+
+
+@lru_cache(64)  # the longest text of most requests, and the same in each of a conversation
+def _system_message(text: str) -> bytes:
+    return to_json({"role": "system", "content": text}).encode("utf-8", "replace")
 
 
 @dataclass(frozen=True, slots=True)

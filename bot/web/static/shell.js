@@ -192,8 +192,15 @@ export function signedOutView() {
 
 /** @param {string} message @param {(() => void) | null} back for who is logged in all the same */
 export function linkRefusedView(message, back) {
-  const open = back && button("Open the console", back, { class: "button primary" });
-  return askForLink("Not logged in", h("p", {}, message), open);
+  if (back === null) return askForLink("Not logged in", h("p", {}, message));
+  return h(
+    "main",
+    { class: "signed-out" },
+    h("p", { class: "brand" }, "hubbub"),
+    h("h1", {}, "You are already logged in"),
+    h("p", {}, message),
+    button("Open the console", back, { class: "button primary" }),
+  );
 }
 
 /** @param {string} heading @param {...(Node | null)} words */
