@@ -21,7 +21,7 @@ from bot.config.types import (
     User,
 )
 from core.consent.rules import AUTONOMOUS_DENYLIST
-from core.tool import NAME_CHARS
+from core.extension import NAME_CHARS
 
 TELEGRAM_URL = "https://api.telegram.org"
 SLACK_URL = "https://slack.com/api"

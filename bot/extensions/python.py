@@ -25,10 +25,11 @@ from core.errors import (
     ModelUnavailable,
     Unavailable,
 )
+from core.extension import is_of_server
 from core.messages import Address, Attachment, Message, MessageRef
 from core.model.base import Model, ModelAbilities, ModelReply, ModelRequest, ReplyDelta, closing
 from core.ports import Inbox, Posted
-from core.tool import Data, Effect, Requirement, Tool, is_of_server
+from core.tool import Data, Effect, Requirement, Tool
 from core.tools.registry import ToolRegistry
 
 TOOLS, CHANNELS, MODELS, HOOKS = "hubbub.tools", "hubbub.channels", "hubbub.models", "hubbub.hooks"

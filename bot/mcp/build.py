@@ -22,8 +22,9 @@ from bot.config.sections import McpServer as ServerSettings
 from bot.mcp.session import TOO_LARGE, SdkConnection, greeted
 from core.clock import Clock
 from core.errors import ToolFailed, VaultError
+from core.extension import Extension
 from core.off_loop import TooManyValues, json_with_breaks, off_loop
-from core.tool import Arguments, CallContext, Effect, Extension, Requirement, Tool
+from core.tool import Arguments, CallContext, Effect, Requirement, Tool
 from core.tools.builtin.shell import safe_environment
 from core.tools.mcp.catalog import Judge, Listed, Terms, ToolTerms, offer
 from core.tools.mcp.connection import (

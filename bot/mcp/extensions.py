@@ -18,6 +18,7 @@ from bot.config.sections import McpServer as ServerSettings
 from bot.runtime import CALLBACK_PATH, StartError, authorities
 from core.clock import Clock, Timers
 from core.errors import SignInFailed, VaultError
+from core.extension import Extension, ExtensionChange, ExtensionRefused
 from core.ids import Ids
 from core.inbound.extension_commands import ServerShown
 from core.lazy import LazyModule
@@ -26,7 +27,6 @@ from core.store.facets import SealedSecret
 from core.store.feed import Changes
 from core.store.port import Store
 from core.store.units import patiently
-from core.tool import Extension, ExtensionChange, ExtensionRefused
 from core.tools.builtin.extension_tools import sign_in_tools
 from core.tools.builtin.http import web_client
 from core.tools.mcp.connection import ServerFailed

@@ -14,20 +14,11 @@ from bot.web.endpoints import Call, Endpoint, Given, ShortText
 from bot.web.responses import ApiError, not_found
 from core.consent.rules import Allow, Ask, Decision, Deny, DenyReason
 from core.errors import SignInFailed
+from core.extension import COMMAND_CHARS, Extension, ExtensionChange, ExtensionRefused, checked
 from core.gates import ConsentSettings, ToolSetting
 from core.lazy import LazyModule, dataclass
 from core.store.port import Store
-from core.tool import (
-    COMMAND_CHARS,
-    Data,
-    Effect,
-    Extension,
-    ExtensionChange,
-    ExtensionRefused,
-    Requirement,
-    Tool,
-    checked,
-)
+from core.tool import Data, Effect, Requirement, Tool
 from core.tools.pipeline import INTERACTIVE, CallPipeline
 from core.tools.registry import ToolRegistry
 from core.users import Principal, Role

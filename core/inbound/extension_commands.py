@@ -3,10 +3,10 @@ and signing in to them."""
 
 from collections.abc import Callable, Mapping, Sequence
 
+from core.extension import Extension, ExtensionChange
 from core.lazy import dataclass
 from core.store.accept import Verdict, refused
 from core.store.effects import UseExtensions
-from core.tool import Extension, ExtensionChange
 from core.users import Principal, Role
 
 USAGE = "Type /extensions alone, or /extensions enable, disable, remove or auth and a name."

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from core.consent.rules import Access
 from core.errors import ToolDenied
+from core.extension import is_of_server
 from core.ids import Ids
 from core.job import MAX_TASK_CHARS, WORKER, JobBudget, JobRefused, JobRow, NewJob
 from core.lazy import dataclass
@@ -21,7 +22,7 @@ from core.runs.registry import LazyEngine, RunEngine, RunSignals
 from core.safety.fencing import fence_tool_output
 from core.safety.paths import guard_of
 from core.store.routine_rows import DayLeft
-from core.tool import Data, is_of_server
+from core.tool import Data
 from core.tools.pipeline import CallPipeline
 from core.users import Principal, Role
 

@@ -4,21 +4,21 @@ event."""
 from typing import TYPE_CHECKING
 
 from core.approvals import ApprovalSettings
+from core.extension import ExtensionChange
 from core.gates import Answer, Gate, Grant
 from core.lazy import dataclass
 from core.messages import Message
 from core.store.accounts import MemberInvited, PairingApproved
 from core.store.conversations import MenuKind
 from core.store.facets import SealedSecret
-from core.tool import ExtensionChange
 from core.users import ThreadSettings
 
 if TYPE_CHECKING:  # imported for typing only: most events have nothing to do with routines and jobs
     from collections.abc import Callable, Sequence
 
+    from core.extension import Extension
     from core.job import JobRow, JobState, NewJob
     from core.store.routine_rows import NewRun
-    from core.tool import Extension
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from core.events import NO_MODELS, ModelTrace
+from core.extension import Extensions
 from core.gates import Gate
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Message
 from core.ports import Outbox, OutboxRow
@@ -39,7 +40,7 @@ from core.store.rows import (
     TurnStart,
     TurnState,
 )
-from core.tool import Extensions, ProcessInfo, UseLimit
+from core.tool import ProcessInfo, UseLimit
 from core.transcript import AssistantSaid, Entry, Note, ToolResult, UserSaid
 from core.usage import Reservation
 from core.users import Person, Preferences, Principal, Role

@@ -29,6 +29,7 @@ from core.consent.rules import (
     still_granted,
 )
 from core.errors import InvalidArguments, ToolNotFound
+from core.extension import is_of_server
 from core.gates import ConsentSettings, Grant, Option
 from core.ids import Ids
 from core.lazy import dataclass
@@ -47,7 +48,6 @@ from core.tool import (
     Subtask,
     Tool,
     Workspace,
-    is_of_server,
 )
 from core.tools.execution import Executor, HostExecutor
 from core.tools.registry import (

@@ -31,7 +31,7 @@ NUMBERS = {
     "bot.web.endpoints.BODY_LIMIT_S": 10.0,
     "bot.live.EVENTS_LIMIT": 256,
     "bot.live.MAX_OF_ONE": 32,
-    "core.tool.MAX_OF_ONE_PERSON": 20,
+    "core.extension.MAX_OF_ONE_PERSON": 20,
     "bot.live.MAX_SUBSCRIBERS": 256,
     "bot.web.files.LIFE_S": 2_592_000,
     "bot.web.webhooks.AT_ONCE": 60,

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from core.approvals import ApprovalSettings, Preset
+from core.extension import Extension
 from core.gates import Chose, GateKind, Grant, GrantScope, Option, Replies, ToolSetting, Wrote
 from core.messages import Address, Attachment, MessageRef, Unreadable, plain
 from core.ports import Posted
@@ -26,7 +27,7 @@ from core.store.routine_rows import BudgetDay, NewRun, RoutineText, RunEnd
 from core.store.rows import NewCall, TurnStart
 from core.store.sqlite.maintenance import current_schema
 from core.store.sqlite.store import open_store
-from core.tool import Effect, Extension, use_limits
+from core.tool import Effect, use_limits
 from core.transcript import AssistantSaid, Note, ResultStatus, ToolResult, UserSaid
 from core.usage import Usage
 from core.users import Account, Principal, Role, Via

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from bot.app import Seams
+from core.extension import Extension, ExtensionChange, ExtensionRefused
 from core.job import JobState
 from core.routine import RunStatus
-from core.tool import Extension, ExtensionChange, ExtensionRefused, Requirement
+from core.tool import Requirement
 from core.users import Principal, Role
 from tests.harness.telegram_hub import OWNER, Hub, open_hub
 from tests.scenarios.routine_house import OLIVIA, desk_of, ended, greeted

@@ -12,9 +12,10 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from aiohttp import ClientSession
 
+from core.extension import Extension, ExtensionChange
 from core.ids import sign_in_client_name, sign_in_name
 from core.job import JobState
-from core.tool import Extension, ExtensionChange, Requirement
+from core.tool import Requirement
 from core.tools.sign_out import AGAIN_AFTER_S
 from core.users import Role
 from tests.bot.cli.in_process import command

@@ -7,6 +7,14 @@ tools are named after them. Implements core.store.accounts.SignIns.
 from collections.abc import Callable, Sequence
 
 from core.audit_chain import AuditKind
+from core.extension import (
+    MAX_OF_ONE_PERSON,
+    Extension,
+    ExtensionChange,
+    ExtensionRefused,
+    definition_to_json,
+    extension_of,
+)
 from core.gates import Gate, Option
 from core.ids import attempt_name, code_name, sign_in_client_name, sign_in_name
 from core.messages import Message, plain
@@ -25,14 +33,6 @@ from core.store.sql.outbox import Cause, enqueue
 from core.store.sql.people import known_user
 from core.store.sql.turns import thread
 from core.store.units import Facet, Row, Transaction, reads, writes
-from core.tool import (
-    MAX_OF_ONE_PERSON,
-    Extension,
-    ExtensionChange,
-    ExtensionRefused,
-    definition_to_json,
-    extension_of,
-)
 
 _ATTEMPT = (
     "s.id, s.server, s.user_id, s.digest, s.key_id, s.sealed, s.expires_at, s.code_key_id, s.code,"

@@ -8,19 +8,8 @@ from typing import Annotated, Protocol
 from pydantic import Field
 
 from core.errors import SignInRequired, ToolDenied, ToolFailed
-from core.tool import (
-    Arguments,
-    CallContext,
-    Data,
-    Effect,
-    Extension,
-    ExtensionRefused,
-    Requirement,
-    Risk,
-    Tool,
-    Workspace,
-    checked,
-)
+from core.extension import Extension, ExtensionRefused, checked
+from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool, Workspace
 from core.tools.definition import tool
 from core.tools.sign_in import SignIns
 from core.users import Principal

@@ -15,10 +15,11 @@ from dataclasses import field
 from typing import Any, cast
 
 from core.errors import InvalidArguments, SchemaRefused
+from core.extension import SEPARATOR
 from core.lazy import dataclass
 from core.messages import folded
 from core.safety.fencing import sanitise
-from core.tool import SEPARATOR, Arguments, CallContext, Data, Effect, Requirement, Risk, Tool
+from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool
 
 # The time at which a server's schema is judged: at once, or at first use.
 

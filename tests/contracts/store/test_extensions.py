@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from core.tool import MAX_OF_ONE_PERSON, Extension, ExtensionChange, ExtensionRefused, Requirement
+from core.extension import MAX_OF_ONE_PERSON, Extension, ExtensionChange, ExtensionRefused
+from core.tool import Requirement
 from tests.contracts.store.bench import Bench
 
 FILES = Extension("files", "ada", ("files", "a b"), secrets={"KEY": "key"}, requirement=Requirement.NEVER)

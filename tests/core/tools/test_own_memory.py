@@ -2,15 +2,16 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from core.tools import child
+from tests.tree import ROOT
 
 NOBODY = 65_534
 PROGRAM = f"""
-import ctypes, subprocess
+import ctypes, os, subprocess, sys
+sys.path += {sys.path!r}
+from core.tools.child import _PR_SET_DUMPABLE, bound
 if os.geteuid() == 0:  # root reads everything
     os.setgroups([])
     os.setgid({NOBODY})
@@ -29,9 +30,9 @@ print(b"swordfish" in before, read())
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux'")
 def test_a_command_cannot_read_the_hubs_environment() -> None:
     ran = subprocess.run(
-        [sys.executable, "-I", "-c", Path(child.__file__).read_text() + PROGRAM],
+        [sys.executable, "-I", "-c", PROGRAM],
         env={"TOKEN": "swordfish"},
-        cwd="/",
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,
