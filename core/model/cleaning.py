@@ -4,6 +4,7 @@ One parser reads each reply, in pieces or whole; both give the same result. Noth
 is touched. Tool calls written as text are recovered (see core.model.recovered_calls).
 """
 
+import re
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
@@ -28,6 +29,14 @@ from core.model.visible_text import Code, VisibleText
 REASON_LIMIT_CHARS = 1000
 """The limit on the reason of a call. Cards quote less of it."""
 _END = Token(Kind.END, "")
+_NOT_PLAIN = re.compile(
+    r"<|\[(?:[cC]|\Z)|\n(?:\n\n|[^\S\n]*(?:`(?:`|\Z)|~(?:~|\Z)|\["
+    r"|[tT](?:[oO](?:[oO=]|\Z)|\Z)|[pP](?:[rR](?:[eE]|\Z)|\Z)))"
+)
+"""What may begin anything but plain text: a tag or an echoed call, and at the beginning of a line a fence, or
+one that repeats a tool event or goes to a tool. Also line ends to be left out."""
+_BLANKS_LIMIT_CHARS = 100
+"""The limit on the blanks at the beginning of a line that are looked at again with the next piece."""
 
 
 class Cleaner:
@@ -35,6 +44,12 @@ class Cleaner:
 
     def __init__(self) -> None:
         self.fed_chars = 0
+        self._plain: list[str] | None = []
+        """The pieces so far while they are plain text, as most replies are to the end."""
+        self._before = "\n"
+        """The beginning of the line if that is blank, else its last character."""
+        self._ahead_chars = 0
+        """The text shown as plain that is yet to be met by reading it again."""
         self.starts_over = False
         """Whether text was shown that turned out not to belong to the final answer. What is returned from
         then on replaces it."""
@@ -68,6 +83,10 @@ class Cleaner:
     def feed(self, piece: str) -> str:
         """Read a piece. Return the text that may now be shown, which never changes."""
         self.fed_chars += len(piece)
+        if self._plain is not None:
+            if self._adds_plain(self._plain, piece):
+                return self._visible.tail.take()
+            piece = self._read_again(self._plain) + piece
         tail = self._visible.tail
         if self._is_flowing and piece and not _has_sign(piece):
             self._lexer.before = piece[-1:]
@@ -82,16 +101,56 @@ class Cleaner:
             and self._has_final is self._in_final
             and self._visible.is_flowing
         )
-        return self._visible.tail.take()
+        return self._take()
+
+    def _adds_plain(self, pieces: list[str], piece: str) -> bool:
+        """Show a piece if it is plain text. Return whether it is."""
+        text = self._before + piece
+        if _NOT_PLAIN.search(text) is not None:
+            return False
+        line = text.rpartition("\n")[2]
+        if not line or line.isspace():
+            if len(line) > _BLANKS_LIMIT_CHARS:
+                return False
+            self._before = f"\n{line}" if "\n" in text else line[-1]
+        else:
+            self._before = line[-1]
+        pieces.append(piece)
+        tail = self._visible.tail
+        rest = piece.lstrip("\n")
+        if len(rest) < len(piece):
+            tail.end_line(piece[: len(piece) - len(rest)])
+        if rest:
+            said = rest.rstrip("\n")
+            tail.add(said)
+            if len(said) < len(rest):
+                tail.end_line(rest[len(said) :])
+        return True
+
+    def _read_again(self, pieces: list[str]) -> str:
+        """Begin anew, word by word. Return the plain text to be read again, without what is shown of it."""
+        self._plain, self._ahead_chars = None, self._visible.tail.size
+        self._visible = VisibleText(self._written)
+        return "".join(pieces)
+
+    def _take(self) -> str:
+        text, ahead_chars = self._visible.tail.take(), self._ahead_chars
+        if not ahead_chars:
+            return text
+        self._ahead_chars = max(0, ahead_chars - len(text))
+        return text[ahead_chars:]
 
     def finish(self) -> str:
         """Read the end of the reply. Return the rest of the text that may be shown."""
+        if self._plain is not None:
+            self._visible.tail.end()
+            return self._visible.tail.take()
         self._lexer.feed("", last=True)
         self._read()
         self._queue.append(_END)
         self._read()
         self._visible.end()
-        return self._visible.tail.take()
+        return self._take()
 
     def text(self) -> str:
         """Return the whole cleaned text, after `finish`."""
@@ -228,7 +287,8 @@ class Cleaner:
             return
         if not tag.closing:
             if not self._has_final:
-                self.starts_over = self._visible.tail.taken > 0
+                self.starts_over = self._visible.tail.taken > 0 or self._ahead_chars > 0
+                self._ahead_chars = 0
                 self._written[:] = [call._replace(at=0) for call in self._written]
                 self._visible = VisibleText(self._written)
                 self._blank, self._quoted = True, False

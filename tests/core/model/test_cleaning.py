@@ -203,7 +203,14 @@ def test_plain_text_is_shown_at_once() -> None:
     cleaner = Cleaner()
     pieces = ["Well", ", the", " sky", " is [blue](x)", " and `so", "`", " on", ".\n", "More", " text"]
     shown = [cleaner.feed(piece) for piece in pieces]
-    assert shown == ["Well", ", the", " sky", " is [blue](x)", " and", "", " `so` on", ".", "\nMore", " text"]
+    assert shown == ["Well", ", the", " sky", " is [blue](x)", " and `so", "`", " on", ".", "\nMore", " text"]
+
+
+def test_plain_text_is_shown_at_once_after_reasoning() -> None:
+    cleaner = Cleaner()
+    pieces = ["<think>b</think>Well", ", the", " sky", " is [blue](x)", " and `so", "`", " on", ".\n", "More"]
+    shown = [cleaner.feed(piece) for piece in pieces]
+    assert shown == ["Well", ", the", " sky", " is [blue](x)", " and", "", " `so` on", ".", "\nMore"]
 
 
 def test_a_split_tag_never_flashes() -> None:
