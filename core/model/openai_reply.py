@@ -13,12 +13,24 @@ from typing import Any
 from core.errors import ModelRejected, ModelUnavailable
 from core.model.base import CallRequest, ModelReply, StopReason
 from core.model.provider import Assembler
-from core.model.provider_data import as_array, as_count, as_object, as_text, is_object, parse, storable
+from core.model.provider_data import (
+    TextSlot,
+    as_array,
+    as_count,
+    as_object,
+    as_text,
+    is_object,
+    parse,
+    storable,
+    text_slot,
+)
 from core.transcript import Origin
 from core.usage import Usage
 
 PROVIDER = "openai"
 DONE = "[DONE]"
+_SLOT_LOOKS = 3
+"""How often a stream is looked at for what its events have in common."""
 _TEXT_ALONE = frozenset({"role", "content"})
 """The keys of a text-only delta, the most common kind of chunk."""
 _FILTER_REASONS = frozenset({"content_filter", "sensitive"})
@@ -49,6 +61,8 @@ class ReplyAssembler(Assembler):
         self._usage: Usage | None = None
         self._finish = ""
         self._said_done = False
+        self._slot: TextSlot | None = None
+        self._looks_left = _SLOT_LOOKS
 
     @property
     def ended(self) -> bool:
@@ -59,14 +73,22 @@ class ReplyAssembler(Assembler):
         return self._said_done or bool(self._finish and self._usage)
 
     def add(self, data: str) -> str:
+        if self._slot is not None and (text := self._slot.text_in(data)) is not None:
+            return self._add_text(text)
         if data == DONE:
             self._said_done = True
             return ""
-        return self.add_object(parse(data, model=self._name))
+        value = parse(data, model=self._name)
+        text = _only_text(value)
+        if text is None:
+            return self._add_chunk(as_object(value))
+        if self._looks_left:
+            self._looks_left -= 1
+            self._slot = text_slot(data, "content", lambda other: _only_text(parse(other, model=self._name)))
+        return self._add_text(text)
 
     def add_object(self, value: Any) -> str:
-        text = _only_text(value)
-        return self._add_chunk(as_object(value)) if text is None else self._add_text(text)
+        return self._add_chunk(as_object(value))
 
     def _add_chunk(self, chunk: Mapping[str, Any]) -> str:
         if chunk.get("error") or chunk.get("object") == "error":

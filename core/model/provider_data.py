@@ -4,7 +4,8 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from json import decoder
+from typing import Any, NamedTuple
 
 from core.errors import ModelReplyInvalid
 from core.off_loop import AT_ONCE_CHARS, json_with_breaks
@@ -16,6 +17,7 @@ _NOTHING: Mapping[str, Any] = {}
 _BLANK = " \t\n\r"
 _DECODER: Any = json.JSONDecoder()
 _READ: Callable[[str, int], tuple[Any, int]] = _DECODER.scan_once
+_READ_TEXT: Callable[[str, int], tuple[str, int]] = getattr(decoder, "scanstring")  # noqa: B009 - untyped
 
 
 def parse(text: str | bytes, *, model: str) -> Any:
@@ -81,6 +83,41 @@ def storable(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
+
+
+class TextSlot(NamedTuple):
+    """Where the events of a stream hold their text. Nearly all of them are the same but for it, so that the
+    rest need not be parsed again. `before` ends with the quotation mark that opens the text, `after` follows
+    the one that closes it."""
+
+    before: str
+    after: str
+
+    def text_in(self, data: str) -> str | None:
+        """Return the text of an event, or None if it is another than the others or not JSON."""
+        if not data.startswith(self.before) or len(data) > AT_ONCE_CHARS:
+            return None
+        try:
+            text, end = _READ_TEXT(data, len(self.before))
+        except ValueError:
+            return None
+        return text if data[end:] == self.after else None
+
+
+_PROBE = "text"
+
+
+def text_slot(data: str, key: str, read: Callable[[str], str | None]) -> TextSlot | None:
+    """Return where an event holds its text: in the newest value of `key` from which `read` takes it, as
+    another text in its place shows."""
+    at = data.rfind(f'"{key}":') + len(key) + 3
+    at = data.find('"', at) + 1
+    try:
+        slot = TextSlot(data[:at], data[_READ_TEXT(data, at)[1] :])
+        found = read(f'{slot.before}{_PROBE}"{slot.after}')
+    except (ValueError, ModelReplyInvalid):
+        return None
+    return slot if found == _PROBE else None
 
 
 class JoinedText:
