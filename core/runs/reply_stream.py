@@ -71,17 +71,23 @@ class ReplyStream:
             stream = self._redacted
             self._pass_on(self._tell, await off_loop(stream.look_chars(), stream.rest))
         offered = frozenset(map(_NAME, request.tools))
+        was_read = self._tell is not None and cleaner.fed_chars == len(reply.text)
 
         def cleaned() -> ModelReply:
-            whole = cleaned_reply(reply, offered, cleaner if self._tell is not None else None)
+            whole = cleaned_reply(reply, offered, cleaner if was_read else None)
             redacted = self._leaks.redacted
-            if not whole.calls and not whole.suggestions and redacted(whole.text) == whole.text:
+            is_clean = (was_read and self._was_told(whole.text)) or redacted(whole.text) == whole.text
+            if is_clean and not whole.calls and not whole.suggestions:
                 return whole
             shown = tuple(one for one in whole.suggestions if redacted(one) == one)
             calls = tuple(replace(one, reason=redacted(one.reason)) for one in whole.calls)
             return replace(whole, text=redacted(whole.text), suggestions=shown, calls=calls)
 
         return await off_loop(len(reply.text), cleaned)
+
+    def _was_told(self, text: str) -> bool:
+        """Return whether people were told all of a text, which therefore holds no secret."""
+        return not self._redacted.found and self._redacted.told_chars == len(text) > 0
 
     async def _show(self, tell: Tell, chars: int, read: Callable[[], str]) -> None:
         """Tell people the text that reading `chars` characters releases."""

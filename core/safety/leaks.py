@@ -332,6 +332,8 @@ class RedactedStream:
         self._tail = ""
         self._look_at_chars = 0
         self.told_chars = 0
+        self.found = False
+        """Whether a secret was found."""
 
     def add(self, piece: str) -> str:
         """Add the next piece; return the text it releases (may be empty)."""
@@ -374,6 +376,7 @@ class RedactedStream:
         if settled <= told:
             return ""
         leaks = [leak for leak in self._detector.find(self._text) if leak.end > told]
+        self.found = self.found or bool(leaks)
         begun = (
             leak.start for leak in leaks if leak.start < settled and leak.end >= min(settled + 1, open_end)
         )
