@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -38,6 +39,49 @@ def of(*data: str) -> ModelReply:
     for event in data:
         reply.add(event)
     return reply.finish()
+
+
+def events(texts: Iterable[str], before: str, after: str, *, spaced: bool) -> Iterator[str]:
+    """Chunks of a stream that differ in their text alone. `before`, `after`: more of its members."""
+    for text in texts:
+        choice = json.dumps(
+            {"index": 0, "delta": {"content": text}, "finish_reason": None}, ensure_ascii=False
+        )
+        said = f'{{"object": "chat.completion.chunk", {before}"choices": [{choice}]{after}}}'
+        yield said if spaced else said.replace('": ', '":')
+    yield chunk({}, "stop")
+
+
+MEMBERS = [
+    "",
+    '"content": "a"',
+    '"id": "{\\"content\\": \\"b\\"}"',
+    '"choices": [{"delta": {"content": "c"}}]',
+]
+
+
+@given(
+    st.lists(st.text(st.sampled_from('ab"\\\n{}:, \u00e9\U0001f600')), min_size=1),
+    st.sampled_from(MEMBERS),
+    st.sampled_from(MEMBERS[:3]),
+    st.booleans(),
+)
+def test_pieces_that_differ_in_their_text_alone_are_read_as_any_other(
+    texts: list[str], before: str, after: str, spaced: bool
+) -> None:
+    joined = "".join(texts)
+    before, after = before and f"{before}, ", after and f", {after}"
+    assert of(*events(texts, before, after, spaced=spaced)).text == joined
+
+
+def test_an_event_of_another_kind_among_pieces_of_text_is_not_taken_for_text() -> None:
+    said = [*events(["Blue", " sky"], "", "", spaced=False)]
+    error = said[0].replace('"choices"', '"error":{"message":"x"},"choices"')
+    with pytest.raises(ModelError):
+        of(said[0], error)
+    assert of(said[0], said[1].replace('"index":0', '"index":1'), *said[1:]).text == "Blue sky"
+    with pytest.raises(ModelReplyInvalid):
+        of(*said[:2], said[1][:-1])
 
 
 # --- recorded streams ------------------------------------------------------------------------------------
