@@ -169,9 +169,9 @@ class Serving:
 
 logger = logging.getLogger(__name__)
 
-USUAL_COLLECTIONS = (10_000, 10, 10)
+USUAL_COLLECTIONS = (50_000, 20, 100)
 """Fewer looks at new objects than Python's own 700: nearly all that a message leaves behind is freed without
-them, and they were a twentieth of what it costs. A command starts with fewer still (see `bot.__main__`)."""
+them, and they were a fifteenth of what it costs. A command starts with fewer still (see `bot.__main__`)."""
 
 
 @dataclass(frozen=True, slots=True)

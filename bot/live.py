@@ -212,39 +212,43 @@ class Live:
     # --- what happens ------------------------------------------------------------------------------------
 
     def turn_event(self, thread_id: str, turn_id: str, event: TurnEvent) -> None:
+        readers = self._of_thread.get(thread_id, ())
         if isinstance(event, TextDelta):
             turn = self._turns.get(thread_id)
             if turn is not None:
                 turn.add(event)
-            for one in self._of_thread.get(thread_id, ()):
+            for one in readers:
                 one.wake()
             return
-        self._keep(thread_id, turn_id, event)
-        for one in self._of_thread.get(thread_id, ()):
+        if isinstance(event, Began):
+            self._turns[thread_id] = LiveTurn(turn_id)
+        else:
+            self._keep(thread_id, turn_id, event)
+        for one in readers:
             one.note((turn_id, event))
 
     def _keep(self, thread_id: str, turn_id: str, event: SmallEvent) -> None:
         """Store an event for later subscribers."""
         turn = self._turns.get(thread_id)
+        if turn is None or turn.turn_id != turn_id:
+            return
         match event:
-            case Began():
-                self._turns[thread_id] = LiveTurn(turn_id)
-            case RunStarted() if turn is not None and turn.turn_id == turn_id:
+            case RunStarted():
                 turn.started = event
-            case ModelSelected() if turn is not None and turn.turn_id == turn_id:
+            case ModelSelected():
                 turn.model, turn.failed = event, None
-            case CandidateFailed() if turn is not None and turn.turn_id == turn_id:
+            case Finished() | Failed() | Rested():
+                del self._turns[thread_id]
+            case CandidateFailed():
                 turn.failed = event
-            case Step(call_id, tool, state) if turn is not None:
+            case Step(call_id, tool, state):
                 turn.steps[call_id] = (tool, state)
                 if state is StepState.ENDED:
                     turn.outputs.pop(call_id, None)
-            case Output(call_id) if turn is not None and turn.turn_id == turn_id:
+            case Output(call_id):
                 turn.outputs[call_id] = event.joined_to(turn.outputs.get(call_id), OUTPUT_CHARS)
-            case AutoLoop() if turn is not None:
+            case AutoLoop():
                 turn.loop = event
-            case Finished() | Failed() | Rested() if turn is not None and turn.turn_id == turn_id:
-                del self._turns[thread_id]
             case _:
                 pass
 

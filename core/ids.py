@@ -66,9 +66,14 @@ class RandomIds:
 
 
 def _uuid7(bits: int) -> str:
-    value = (time.time_ns() // 1_000_000) << 80 | bits
-    digits = f"{value & ~(0xF << 76 | 0x3 << 62) | 0x7 << 76 | 0x2 << 62:032x}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    at_ms = time.time_ns() // 1_000_000
+    return "%08x-%04x-7%03x-%04x-%012x" % (  # noqa: UP031 - a fifth faster; every row has one
+        at_ms >> 16,
+        at_ms & 0xFFFF,
+        bits >> 64 & 0xFFF,
+        0x8000 | bits >> 48 & 0x3FFF,
+        bits & 0xFFFF_FFFF_FFFF,
+    )
 
 
 def normalise_gate_id(typed: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -191,8 +192,7 @@ class ChatDelegate:
     def _in_private(self) -> bool:
         """Return whether no one else reads the conversation. Senders are recorded only where several people
         may write."""
-        said = (entry.said for entry in self._entries if entry.turn_id == self._start.turn_id)
-        return not any(isinstance(one, UserSaid) and one.sender for one in said)
+        return not any(one.sender for one in self._inputs())
 
     def _narrative(self, call_id: str) -> str:
         """Return the model's reason for a call: its own, else what it wrote with all calls."""
@@ -287,12 +287,15 @@ class ChatDelegate:
         """Return the turn's prompt, made once per start of the turn."""
         if self._prompted is None:
             start, prompts = self._start, self._services.prompts
-            said = [entry.said for entry in self._entries if entry.turn_id == start.turn_id]
-            inputs = [one for one in said if isinstance(one, UserSaid)]
             self._prompted = await prompts.of_turn(
-                start.principal, self._thread.channel, inputs, start.preferences
+                start.principal, self._thread.channel, self._inputs(), start.preferences
             )
         return self._prompted
+
+    def _inputs(self) -> list[UserSaid]:
+        """Return what people said in this turn, in order."""
+        own = takewhile(lambda entry: entry.turn_id == self._start.turn_id, reversed(self._entries))
+        return [entry.said for entry in own if isinstance(entry.said, UserSaid)][::-1]
 
     def _fixed(self, prompt: TurnPrompt, model: Candidate, *, with_tools: bool) -> "_Fixed":
         """Return the part of a request that is not the conversation."""
@@ -372,9 +375,8 @@ class ChatDelegate:
 
     def _compaction_asked(self) -> str | None:
         """Return the focus of `/compact` if this turn began with it."""
-        said = (entry.said for entry in self._entries if entry.turn_id == self._start.turn_id)
-        asked = next((one for one in said if isinstance(one, UserSaid)), None)
-        return None if asked is None else compaction_focus(asked.text)
+        inputs = self._inputs()
+        return compaction_focus(inputs[0].text) if inputs else None
 
     async def _compact_now(self, prompt: TurnPrompt, focus: str) -> ModelReply:
         """Carry out `/compact`, and return the answer to it."""

@@ -231,28 +231,31 @@ class TurnPreviews:
         self._some_young = asyncio.Event()
 
     def turn_event(self, thread_id: str, turn_id: str, event: TurnEvent) -> None:  # noqa: ARG002 - by turn
-        running = self._running.get(turn_id)
-        if running is None and not isinstance(event, Began):
-            return
-        match event:
-            case TextDelta() if running is not None and self._texts:
-                running.add(event)
-            case RunStarted() if running is not None:
-                running.verbosity = event.verbosity
-            case Step(_, tool, StepState.STARTED) if running is not None:
-                running.note(texts.STEP_LINE.format(tool=tool))
-            case Step(call_id) if running is not None:
-                running.ended(call_id)
-            case Output() if running is not None:
-                running.printed(event)
-            case CandidateFailed() if running is not None:
-                running.note(texts.model_retry(event, running.verbosity))
-            case Began(channel, address) if channel not in self._seen_live:
-                running = _Running(channel, address, self._clock.monotonic_s())
+        if isinstance(event, Began):
+            if event.channel not in self._seen_live:
+                running = _Running(event.channel, event.address, self._clock.monotonic_s())
                 self._running[turn_id] = self._young[turn_id] = running
                 self._some_young.set()
+        elif (running := self._running.get(turn_id)) is not None:
+            self._note(turn_id, running, event)
+
+    def _note(self, turn_id: str, running: _Running, event: TurnEvent) -> None:
+        match event:
+            case TextDelta():
+                if self._texts:
+                    running.add(event)
+            case RunStarted():
+                running.verbosity = event.verbosity
             case Finished() | Failed() | Rested():
                 self._forget(turn_id)
+            case Step(_, tool, StepState.STARTED):
+                running.note(texts.STEP_LINE.format(tool=tool))
+            case Step(call_id):
+                running.ended(call_id)
+            case Output():
+                running.printed(event)
+            case CandidateFailed():
+                running.note(texts.model_retry(event, running.verbosity))
             case _:
                 pass
 
