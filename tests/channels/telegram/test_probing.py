@@ -15,7 +15,7 @@ import pytest
 
 from channels.telegram.addresses import Timeouts
 from channels.telegram.channel import TelegramChannel
-from channels.telegram.interrupted_sends import UNREADABLE, Part, comes_first, rivals
+from channels.telegram.interrupted_sends import UNREADABLE, Part, buttons_of, comes_first, rivals
 from channels.telegram.outbound import FILE
 from core.messages import Address, Choice, Code, File, Markdown, Message, MessageRef, Plain, plain
 from core.ports import KnownMessage, OutboxRow, PostContext, Posted, SendState, Uncertain
@@ -426,6 +426,16 @@ def test_which_other_messages_may_be_met(own: OutboxRow, other: Uncertain, found
 def test_only_earlier_open_rows_of_the_chat_are_waited_for(other: Uncertain, waits: bool) -> None:
     around = PostContext(row(A, to=IN_7), ASKED, earlier=(known(1),), uncertain=(other,))
     assert comes_first(Address(IN_7), around) is waits
+
+
+@pytest.mark.parametrize(
+    "text, buttons", [("Run it?", CARD.gate_id), ("Run that?", OTHER_CARD.gate_id), ("Run all?", None)]
+)
+def test_the_buttons_put_back_are_the_messages_own(text: str, buttons: str | None) -> None:
+    elsewhere = replace(CARD, blocks=(Plain("Run all?"),))
+    cards = (met(CARD, 3, "7:71"), met(OTHER_CARD, 4, IN_7), met(elsewhere, 2, "8"))
+    around = PostContext(row(A, to=IN_7), ASKED, uncertain=cards)
+    assert buttons_of(Address(IN_7), text, around, drawn) == buttons
 
 
 # --- troubles -------------------------------------------------------------------------------------------
