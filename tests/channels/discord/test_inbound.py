@@ -1,5 +1,6 @@
 """Discord's payloads as the hub's values."""
 
+import json
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from channels.discord.inbound import (
     Account,
     User,
     Where,
+    modal_of,
     plain_text,
     read_change,
     read_command,
@@ -28,7 +30,7 @@ from channels.discord.inbound import (
     read_interaction,
     read_press,
 )
-from core.messages import ChoiceAnswer, InboundMessage, Unreadable
+from core.messages import ChoiceAnswer, EditForm, FormField, InboundMessage, Unreadable
 
 US = Account("900", "900")
 DIRECT, CHANNEL, THREAD = Where(direct=True), Where(direct=False), Where(direct=False, thread=True)
@@ -106,6 +108,9 @@ def test_a_file_is_named_by_its_message() -> None:
     file = {"id": "11", "filename": "a.txt", "size": 12, "content_type": "text/plain", "url": "https://c/x"}
     (attachment,) = read(content="", attachments=[file]).attachments
     assert (attachment.handle, attachment.name, attachment.size_bytes) == (f"5:{ID}:11", "a.txt", 12)
+    del file["content_type"]
+    (attachment,) = read(content="", attachments=[file]).attachments
+    assert attachment.media_type == "application/octet-stream"
 
 
 @pytest.mark.parametrize(
@@ -132,6 +137,7 @@ def test_an_edit_names_its_message_and_a_link_preview_is_not_an_edit() -> None:
     assert changed.key == f"dc:900:m:{ID}:e{stamp}"
     assert (changed.edits, changed.text) == (f"dc:900:m:{ID}", "better")
     assert read_change(message(edited_timestamp=None), US, "discord", DIRECT) is None
+    assert read_change(message(author=BOT, edited_timestamp=stamp), US, "discord", DIRECT) is None
     assert read_change({"id": ID, "channel_id": "5", "embeds": []}, US, "discord", DIRECT) is None
 
 
@@ -162,7 +168,7 @@ def test_a_press_names_its_prompt_and_the_message_it_was_on() -> None:
     event = read_press(pressed, US, "discord")
     assert isinstance(event, ChoiceAnswer)
     assert (event.gate_id, event.choice, event.ref) == ("k3f9a7mzq2", 1, "5:77")
-    assert (event.key, event.address, event.direct) == (f"dc:900:i:{ID}", "5", True)
+    assert (event.key, event.address, event.direct, event.form) == (f"dc:900:i:{ID}", "5", True, None)
 
 
 def test_a_press_in_a_server_is_a_members() -> None:
@@ -174,11 +180,45 @@ def test_a_press_in_a_server_is_a_members() -> None:
     assert (event.direct, event.sender.name) == (False, "Annie")
 
 
-@pytest.mark.parametrize("custom_id", ["", "x", "p:1", "p:a b:1", "p:a:100000", "P:a:1"])
-def test_presses_of_unknown_components_are_ignored(custom_id: str) -> None:
-    pressed = read_interaction(interaction(data={"custom_id": custom_id}))
+@pytest.mark.parametrize(
+    "fields",
+    [
+        *({"data": {"custom_id": name}} for name in ("", "x", "p:1", "p:a b:1", "p:a:100000", "P:a:1")),
+        {"channel_id": None},
+        {"message": None},
+        {"user": None},
+        {"type": 2},
+    ],
+    ids=str,
+)
+def test_presses_of_unknown_components_are_ignored(fields: dict[str, Any]) -> None:
+    pressed = read_interaction(interaction(**fields))
     assert pressed is not None
     assert read_press(pressed, US, "discord") is None
+
+
+@pytest.mark.parametrize("count, inputs", [(1, 1), (5, 5), (6, 1)])
+def test_a_form_gives_back_what_it_shows(count: int, inputs: int) -> None:
+    fields = tuple(FormField(f"field{n}", f"value {n}") for n in range(count))
+    modal: Any = modal_of("k3f9a7mzq2", EditForm(fields, 3))
+    assert len(modal["components"]) == inputs
+    said = {"custom_id": modal["custom_id"], "components": modal["components"]}
+    pressed = read_interaction(interaction(type=5, data=said))
+    assert pressed is not None
+    event = read_press(pressed, US, "discord")
+    assert event is not None
+    assert event.form is not None
+    assert (event.gate_id, event.choice) == ("k3f9a7mzq2", 3)
+    assert json.loads(event.form) == {field.name: field.value for field in fields}
+
+
+def test_a_form_over_discords_limits_is_not_shown() -> None:
+    for name, value, fits in (
+        ("n" * 100, "v" * 4000, True),
+        ("n" * 101, "v", False),
+        ("n", "v" * 4001, False),
+    ):
+        assert (modal_of("k3f9a7mzq2", EditForm((FormField(name, value),), 1)) is not None) is fits
 
 
 @pytest.mark.parametrize(
@@ -195,6 +235,16 @@ def test_a_command_carries_its_options(data: dict[str, Any], said: str) -> None:
     event = read_command(used, US, "discord")
     assert event is not None
     assert (event.text, event.key, event.addressed) == (said, f"dc:900:i:{ID}", True)
+    assert event.direct
+    used = read_interaction(interaction(type=2, data=data, message=None, guild_id="3"))
+    assert used is not None
+    event = read_command(used, US, "discord")
+    assert event is not None
+    assert not event.direct
+    nothing = [{"type": 3}, {"channel_id": None}, {"user": None}, {"data": {}}]
+    for fields in nothing:
+        used = read_interaction(interaction(**({"type": 2, "data": data} | fields)))
+        assert used is None or read_command(used, US, "discord") is None, fields
 
 
 JSON = st.recursive(

@@ -1,5 +1,6 @@
 """Slack's payloads as the hub's values, whatever they hold."""
 
+import json
 from typing import Any
 
 import pytest
@@ -15,13 +16,15 @@ from channels.slack.addresses import (
     ref_of,
     ts_of,
 )
+from channels.slack.handler import read_submission, view_of
 from channels.slack.inbound import Account, plain_text, read_command, read_event, read_press
 from core.clock import SECOND_US
-from core.messages import ChoiceAnswer, InboundMessage, Unreadable
+from core.messages import ChoiceAnswer, EditForm, FormField, InboundMessage, Sender, Unreadable
 
 US = Account("T1", "UBOT", "B1")
 NOW = 1_700_000_000 * SECOND_US
 TS = "1699999999.000100"
+ANN = Sender("UANN", "ann")
 
 
 def message(**fields: Any) -> dict[str, Any]:
@@ -40,6 +43,7 @@ def test_a_private_conversation_is_one_thread() -> None:
     assert (event.key, event.order_key) == (f"sl:T1:m:D1:{TS}", "001699999999.000100")
     assert (event.address, event.scope, event.direct, event.addressed) == ("D1", "D1", True, True)
     assert event.sent_at == 1_699_999_999_000_100
+    assert read(channel_type=None) == event, "the history does not name its kind"
 
 
 @pytest.mark.parametrize(
@@ -62,6 +66,7 @@ def test_in_a_channel_every_message_stands_in_a_thread(
 ) -> None:
     event = read(**({"channel": "C1", "channel_type": "channel"} | fields))
     assert (event.address, event.addressed, event.continues) == (address, addressed, continues)
+    assert (event.below is not None) is ("parent_user_id" in fields)
     assert event.key == f"sl:T1:m:C1:{TS}"
     assert event.text == "hi"
 
@@ -129,8 +134,58 @@ def test_a_press_names_its_prompt_and_the_message_it_was_on() -> None:
     assert (event.gate_id, event.choice, event.ref) == ("k3f9a7mzq2", 1, f"C1:{TS}")
     assert event.address == "C1:1699999990.000001"
     assert event.key == f"sl:T1:i:C1:{TS}:UANN:1700000000.000001"
-    payload["actions"] = [{"value": "something else"}]
-    assert read_press(payload, US, "slack", NOW) is None
+    apart = {"container": {"message_ts": TS}, "channel": {"id": "C1"}}
+    assert getattr(read_press(payload | apart, US, "slack", NOW), "ref", None) == event.ref
+    for other in (
+        {"actions": [{"value": "something else"}]},
+        {"actions": []},
+        {"type": "view_closed"},
+        {"container": {"channel_id": "C1"}},
+        {"container": {"message_ts": TS}},
+    ):
+        assert read_press(payload | other, US, "slack", NOW) is None, other
+
+
+@pytest.mark.parametrize("count, inputs", [(1, 1), (20, 20), (21, 1)])
+def test_a_form_gives_back_what_it_shows(count: int, inputs: int) -> None:
+    card = ChoiceAnswer(
+        "k", "slack", address_of("C1", TS), ANN, "k3f9a7mzq2", 0, NOW, False, ref_of("C1", TS)
+    )
+    fields = tuple(FormField(f"field{n}", f"value {n}") for n in range(count))
+    view: Any = view_of(card, EditForm(fields, 3))
+    assert len(view["blocks"]) == inputs
+    values = {
+        one["block_id"]: {"value": {"value": one["element"]["initial_value"]}} for one in view["blocks"]
+    }
+    payload = {
+        "type": "view_submission",
+        "user": {"id": "UANN", "name": "ann"},
+        "view": {"id": "V1", "state": {"values": values}, **view},
+    }
+    event = read_submission(payload, US, "slack", NOW)
+    assert event is not None
+    assert event.form is not None
+    assert (event.gate_id, event.choice, event.address, event.ref) == (
+        card.gate_id,
+        3,
+        card.address,
+        card.ref,
+    )
+    assert json.loads(event.form) == {field.name: field.value for field in fields}
+    payload["view"]["callback_id"] = "another program's"
+    assert read_submission(payload, US, "slack", NOW) is None
+
+
+def test_a_form_over_slacks_limits_is_not_shown() -> None:
+    card = ChoiceAnswer(
+        "k", "slack", address_of("C1", TS), ANN, "k3f9a7mzq2", 0, NOW, False, ref_of("C1", TS)
+    )
+    for name, value, fits in (
+        ("n" * 255, "v" * 3000, True),
+        ("n" * 256, "v", False),
+        ("n", "v" * 3001, False),
+    ):
+        assert (view_of(card, EditForm((FormField(name, value),), 1)) is not None) is fits
 
 
 @pytest.mark.parametrize(

@@ -98,12 +98,32 @@ def test_a_mention_of_the_bot_without_a_username_is_removed_too() -> None:
     assert read_message("group_text_mention").text == "hello"
 
 
+def test_a_command_within_a_text_is_text() -> None:
+    update = payload("group_chatter")
+    update["message"] |= {
+        "text": "never say /stop here",
+        "entities": [{"type": "bot_command", "offset": 10, "length": 5}],
+    }
+    event = read(update)
+    assert isinstance(event, InboundMessage)
+    assert (event.text, event.addressed) == ("never say /stop here", False)
+
+
 def test_a_command_for_another_bot_keeps_its_text() -> None:
     assert read_message("group_command_other_bot").text == "/status@weather_bot"
 
 
 def test_a_reply_names_what_it_replies_to() -> None:
     assert read_message("group_reply_to_bot").reply_to == "-1002002000001:20"
+
+
+def test_a_reply_to_a_message_of_no_person_addresses_nobody() -> None:
+    update = payload("group_reply_to_bot")
+    del update["message"]["reply_to_message"]["from"]
+    event = read(update)
+    assert isinstance(event, InboundMessage)
+    assert event.reply_to is not None
+    assert not event.addressed
 
 
 def test_a_topic_is_a_conversation_of_its_own() -> None:
@@ -195,6 +215,9 @@ def test_a_press_on_a_button_of_another_program_is_recorded() -> None:
     press = read(payload("press_of_another_program"))
     assert isinstance(press, Unreadable)
     assert press.key == "tg:123456:cb:4382000000000000004"
+    nowhere = payload("press")
+    del nowhere["callback_query"]["message"]  # on an inline message, which is in no chat of the bot
+    assert isinstance(read(nowhere), Unreadable)
 
 
 def test_unreadable_events_are_recorded_with_their_kind() -> None:
@@ -202,6 +225,13 @@ def test_unreadable_events_are_recorded_with_their_kind() -> None:
     assert isinstance(sticker, InboundMessage)
     assert (sticker.key, sticker.text) == ("tg:123456:m:1001:44", "")
     assert (sticker.not_understood, sticker.attachments) == ("sticker", ())
+    captioned = payload("sticker")
+    captioned["message"]["caption"] = "look"  # as animations have
+    event = read(captioned)
+    assert isinstance(event, InboundMessage)
+    assert (event.text, event.not_understood) == ("look", None)
+    moving = {"update_id": 1, "edited_message": payload("sticker")["message"]}  # as live locations are
+    assert read(moving) is None
 
 
 @pytest.mark.parametrize(

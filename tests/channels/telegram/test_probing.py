@@ -9,11 +9,14 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from channels.telegram.addresses import Timeouts
 from channels.telegram.channel import TelegramChannel
+from channels.telegram.interrupted_sends import UNREADABLE, Part, buttons_of, comes_first, rivals
+from channels.telegram.outbound import FILE
 from core.messages import Address, Choice, Code, File, Markdown, Message, MessageRef, Plain, plain
 from core.ports import KnownMessage, OutboxRow, PostContext, Posted, SendState, Uncertain
 from tests.clock import HastyClock
@@ -354,6 +357,85 @@ async def test_a_duplicate_that_arrived_late_is_skipped() -> None:
         found = await stage.find(row(B), uncertain=(repeated,))
         assert found is not None
         assert (found.ref, lost.text, stray.history) == (ref(lost), B.blocks[0].text, [])
+
+
+def drawn(message: Message) -> list[dict[str, Any]]:
+    """What of a message tells it apart."""
+    if message.files:
+        return [{FILE: message.files[0].name}]
+    said = {"text": getattr(message.blocks[0], "text", "")}
+    return [said | ({"reply_markup": message.gate_id} if message.gate_id else {})]
+
+
+TAKEN_US = 10 * SECOND
+LONG_AGO = ASKED - 1_000 * SECOND
+FILE_A = Message((), files=(File("a", "a", "text/plain"),))
+IN_7 = "7:70"
+STREAMED, UNDER_WAY, OVER = SendState.STREAMING, SendState.SENDING, SendState.SENT
+
+
+def met(message: Message, *more: object, asked: int = ASKED, opened: bool = False, **of: object) -> Uncertain:
+    return Uncertain(row(message, *more, **of), asked, open=opened)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "own, other, found",
+    [
+        (row(A, to=IN_7), met(B, 4, "8", opened=True), []),
+        (row(A, to=IN_7), met(B, 4, "7:71", opened=True), [drawn(B)[0]]),
+        (row(A, to=IN_7), met(B, 9, "7:71"), [drawn(B)[0]]),
+        (row(A, to=IN_7), met(B, 4, "7:71", asked=LONG_AGO, opened=True), [drawn(B)[0]]),
+        (row(A, to=IN_7), met(B, 4, "7:71", asked=LONG_AGO, state=UNDER_WAY), [drawn(B)[0]]),
+        (row(A, to=IN_7), met(B, 4, "7:71", asked=LONG_AGO, state=OVER), []),
+        (row(A, to=IN_7), met(B, 4, "7:71", asked=ASKED - 2 * TAKEN_US, state=OVER), [drawn(B)[0]]),
+        (row(A, to=IN_7), met(B, 4, "7:71", asked=ASKED - 2 * TAKEN_US - 1, state=OVER), []),
+        (row(A, to=IN_7), met(B, 4, IN_7, state=OVER), [drawn(B)[0]]),
+        (row(A, to=IN_7), met(B, 6, IN_7, state=OVER), []),
+        (row(A, to=IN_7, state=STREAMED), met(B, 6, IN_7, state=OVER), [drawn(B)[0]]),
+        (row(A, to=IN_7), met(B, 4, IN_7, state=STREAMED), []),
+        (row(A, to=IN_7), met(B, 4, "7:71", state=STREAMED), [UNREADABLE]),
+        (row(CARD, to=IN_7), met(B, 4, "7:71", state=STREAMED), [{}]),
+        (row(FILE_A, to=IN_7), met(B, 4, "7:71", state=STREAMED), []),
+        (row(FILE_A, to=IN_7), met(B, 4, "7:71", opened=True), []),
+        (row(FILE_A, to=IN_7), met(CARD, 4, "7:71", opened=True), [drawn(CARD)[0]]),
+        (row(FILE_A, to=IN_7), met(FILE_A, 4, IN_7, opened=True), [UNREADABLE]),
+        (row(A, to=IN_7), met(A, 4, IN_7, opened=True), []),
+        (row(A, to=IN_7), met(A, 4, "7:71", opened=True), [UNREADABLE]),
+        (row(A, to=IN_7), met(B, 4, "7:71", refs=["7:1"], opened=True), []),
+    ],
+)
+def test_which_other_messages_may_be_met(own: OutboxRow, other: Uncertain, found: list[object]) -> None:
+    if other.row.refs:  # its only part is known
+        other = replace(other, parts=())
+    around = PostContext(own, ASKED, earlier=(known(1),), uncertain=(other,))
+    known_as = rivals(own.address, Part.of(drawn(own.message)[0]), around, TAKEN_US, drawn)
+    assert [None if part is None else part.content for part in known_as] == found
+
+
+@pytest.mark.parametrize(
+    "other, waits",
+    [
+        (met(B, 4, "7:71", opened=True), True),
+        (met(B, 6, "7:71", opened=True), False),
+        (met(B, 6, "7:71", opened=True, state=STREAMED), True),
+        (met(B, 4, "7:71"), False),
+        (met(B, 4, IN_7, opened=True), False),
+        (met(B, 4, "8", opened=True), False),
+    ],
+)
+def test_only_earlier_open_rows_of_the_chat_are_waited_for(other: Uncertain, waits: bool) -> None:
+    around = PostContext(row(A, to=IN_7), ASKED, earlier=(known(1),), uncertain=(other,))
+    assert comes_first(Address(IN_7), around) is waits
+
+
+@pytest.mark.parametrize(
+    "text, buttons", [("Run it?", CARD.gate_id), ("Run that?", OTHER_CARD.gate_id), ("Run all?", None)]
+)
+def test_the_buttons_put_back_are_the_messages_own(text: str, buttons: str | None) -> None:
+    elsewhere = replace(CARD, blocks=(Plain("Run all?"),))
+    cards = (met(CARD, 3, "7:71"), met(OTHER_CARD, 4, IN_7), met(elsewhere, 2, "8"))
+    around = PostContext(row(A, to=IN_7), ASKED, uncertain=cards)
+    assert buttons_of(Address(IN_7), text, around, drawn) == buttons
 
 
 # --- troubles -------------------------------------------------------------------------------------------
