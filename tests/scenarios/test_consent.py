@@ -72,7 +72,7 @@ async def test_a_bare_word_answers_the_only_card(house: Hub, word: str, *, runs:
     assert lines(house) == (["line"] if runs else [])
 
 
-@pytest.mark.parametrize("word", ["ok", "y", "yes please", "cancel"])
+@pytest.mark.parametrize("word", ["ok", "y", "yes please", "cancel", "/queue yes"])
 async def test_other_words_are_no_answer(house: Hub, word: str) -> None:
     house.telegram.user_sends_text(OWNER, RUN)
     card = await house.card(OWNER)
@@ -80,7 +80,7 @@ async def test_other_words_are_no_answer(house: Hub, word: str) -> None:
     await house.telegram.wait_text(OWNER, "Your message is queued")
     assert lines(house) == []
     await house.pressed(OWNER, card, 1)
-    await house.telegram.wait_text(OWNER, f"You said: {word}")
+    await house.telegram.wait_text(OWNER, f"You said: {word.removeprefix('/queue ')}")
 
 
 async def test_yes_with_nothing_waiting_is_text(house: Hub) -> None:

@@ -19,6 +19,7 @@ def made_of(gate: Gate) -> EditedCall:
         title="Run it so?",
         detail="echo changed",
         binding="hash of the changed call",
+        pattern="echo changed",
         first_choice=gate.first_choice + 2,
     )
     return EditedCall(changed, gate.binding, CHANGED)

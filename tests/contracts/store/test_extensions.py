@@ -5,6 +5,8 @@ import json
 import pytest
 
 from core.extension import MAX_OF_ONE_PERSON, Extension, ExtensionChange, ExtensionRefused
+from core.gates import GateKind
+from core.store.rows import CallState
 from core.tool import Requirement
 from tests.contracts.store.bench import Bench
 
@@ -34,3 +36,11 @@ async def test_an_extension_is_its_owners_and_its_name_is_taken_for_all(world: B
         (row.kind, json.loads(row.detail)["change"]) for row in await world.store.audit.audit_of(["files"])
     ]
     assert said == [("extension", word) for word in ("add", "disable", "replace", "remove")]
+
+
+async def test_of_a_turns_calls_the_one_that_needs_a_sign_in_waits_alone(world: Bench) -> None:
+    start = await world.turn()
+    one, _ = await world.call(start, "shell", "http")
+    gate = world.gate(start, one, kind=GateKind.AUTH)
+    await world.store.sign_ins.ask_to_sign_in(gate, [world.card(gate)], None)
+    assert await world.states(start) == [CallState.WAITING, CallState.INTENT]

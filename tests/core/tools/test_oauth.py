@@ -33,6 +33,7 @@ async def nowhere(host: str, port: int) -> list[str]:
         (NEAR, "http://127.0.0.1:9001/token", True),
         (NEAR, "http://localhost:9001/token", True),
         (NEAR, "http://10.0.0.7/token", False),
+        (NEAR, "https://10.0.0.7/token", False),
         (NEAR, "http://login.example/token", False),
     ],
 )
