@@ -12,10 +12,12 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from bot.runtime import StartError, needed_to_start
+from core.events import RunKind
 from core.ports import Acceptance
 from core.safety.leaks import SHORTEST_KNOWN, Leak, LeakDetector, replaced
 
@@ -127,6 +129,23 @@ def _each(short: str, text: str) -> Iterator[Leak]:
         yield Leak(at, at + len(short), VAULT)
 
 
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What the last hub may have stored without knowing of it, since it was killed.
+
+    `events`: of which no record says that they were accepted, each one's number and key. `calls`: with
+    outcomes of which none says that they were kept, by number, each with its outcome's status. `turns`: that
+    asked and did not end. `since`: that hub's start, in microseconds UTC, None without one. `fired`, `ran`:
+    the runs of routines that began and ended, by routine and key."""
+
+    events: Mapping[int, str]
+    calls: Mapping[int, tuple[Record, str]]
+    turns: frozenset[str]
+    since: int | None
+    fired: frozenset[tuple[str, str]]
+    ran: frozenset[tuple[str, str]]
+
+
 class RecordingLog:
     """A recording that is being written, readable by its user only. Raises StartError if it can't be opened.
 
@@ -138,8 +157,7 @@ class RecordingLog:
         with needed_to_start(directory, "choose another directory to record in"):
             self._fd, records = _opened(directory)
         self._number = max((record["n"] for record in records), default=0)
-        self.unsettled = _unsettled(records)
-        """Events of which no record says that they were accepted: each one's number, and its key."""
+        self.left = _left(records)
 
     def reserve(self) -> int:
         """Return the number for a record that is written later."""
@@ -185,6 +203,23 @@ def _opened(directory: Path) -> tuple[int, list[Record]]:
     content = file.read_bytes()
     os.ftruncate(fd, content.rfind(b"\n") + 1)
     return fd, list(_records(content, file))
+
+
+def _left(records: Sequence[Record]) -> Left:
+    start = next((one for one in reversed(records) if one["k"] == "session"), None)
+    session = [one for one in records if start is not None and one["n"] > start["n"]]
+    calls = {one["n"]: one for one in session if one["k"] == "call"}
+    kept = {one["call"] for one in session if one["k"] == "kept"}
+    ended = {one["call"]: one for one in session if one["k"] == "outcome" and "status" in one}
+    return Left(
+        _unsettled(records),
+        {n: (calls[n], end["status"]) for n, end in ended.items() if n in calls and n not in kept},
+        frozenset(one["of"] for one in session if one["k"] == "ask" and one["run"] == RunKind.CHAT)
+        - {one.get("of") for one in session if one["k"] == "turn"},
+        None if start is None else start["at"],
+        frozenset((one["id"], one["run"]["key"]) for one in records if one["k"] == "fired"),
+        frozenset((one["run"]["id"], one["run"]["key"]) for one in records if one["k"] == "ran"),
+    )
 
 
 def _unsettled(records: Sequence[Record]) -> dict[int, str]:
@@ -234,3 +269,43 @@ def without_secrets(detector: LeakDetector, text: str) -> str:
     """Return a text as it is compared: marks and secrets alike become one word."""
     leaks = detector.find(text)
     return replaced(text, leaks, lambda _: "[secret]") if leaks else text
+
+
+def sort_key(value: Any) -> str:
+    """Return a text that equal JSON values share."""
+    return json.dumps(value, sort_keys=True)
+
+
+class Compared:
+    """Values as they are compared: without secrets and their marks. `marks`: each with its kind."""
+
+    def __init__(self, marks: Mapping[str, str]) -> None:
+        self._detector = LeakDetector()
+        for mark, kind in marks.items():
+            self._detector.learn([mark], kind)
+
+    def normal(self, value: Any) -> Any:
+        """Return a JSON value as it is compared."""
+        match value:
+            case str():
+                return without_secrets(self._detector, value)
+            case dict():
+                items = cast("dict[str, Any]", value).items()
+                return {name: self.normal(inner) for name, inner in items}
+            case list():
+                return [self.normal(inner) for inner in cast("list[Any]", value)]
+            case _:
+                return value
+
+    def request(self, model: str, request: Mapping[str, Any], tools: Any) -> dict[str, Any]:
+        """Return a request as it is compared: calls are named by their order."""
+        names: dict[str, str] = {}
+        conversation = [dict(said) for said in request["conversation"]]
+        for said in conversation:
+            if "call_id" in said:
+                said["call_id"] = names.setdefault(said["call_id"], f"call {len(names) + 1}")
+        return self.normal({"model": model, **request, "conversation": conversation, "tools": tools})
+
+    def call(self, tool: str, arguments: Any) -> str:
+        """Return a call as it is compared."""
+        return f"{tool} {sort_key(self.normal(arguments))}"

@@ -17,12 +17,16 @@ from bot.recordings.routines import (
     arriving,
     files_of,
     heard_store,
+    kept_calls,
+    lost_runs,
+    lost_turns,
     nothing_to_read,
     routine_end,
     routine_to_json,
 )
 from bot.recordings.values import (
     HeldClock,
+    RecordedIds,
     answer_to_json,
     error_to_json,
     event_to_json,
@@ -37,7 +41,6 @@ from bot.runtime import version
 from core.clock import Clock
 from core.errors import HubError, VaultError
 from core.events import Failed, Finished, RunEnded, RunKind, RunStarted, TurnEvent
-from core.ids import Ids
 from core.jobs.service import JobOutcomes
 from core.messages import InboundEvent, InboundMessage
 from core.model.base import Model, ModelAbilities, ModelReply, ModelRequest, ReplyDelta, ToolSpec, closing
@@ -74,6 +77,7 @@ class Recorder:
         self._tools: dict[str, int] = {}
         self._lists: dict[str, str] = {}
         self._jobs: dict[str, int] = {}
+        self._outcomes: dict[str, int] = {}
         self._data_dir = Path()
         self._people: People | None = None
         self._read: ReadFile = nothing_to_read
@@ -83,7 +87,7 @@ class Recorder:
         own = self._seams
         return Seams(
             clock=self.clock,
-            ids=RecordedIds(own.ids, self),
+            ids=RecordedIds(own.ids, self.made),
             turns=self,
             store=lambda store: heard_store(own.store(store), self),
             model=lambda model: RecordedModel(own.model(model), self),
@@ -108,17 +112,28 @@ class Recorder:
         self._marks = Marks(key, found, self._marked)
         self._marks.learn(await _vault_values(dependencies, ring))
         self._data_dir = loaded.config.hub.data_dir
+        store = dependencies.store
+        self._people = store.people
+        self._read = readable_files(PathGuard(loaded.config.workspace.dir, loaded.closed))
         self._log = RecordingLog(self._directory, self.clock.now)
+        left = self._log.left  # by a hub that was killed before it knew of a commit
+        async for number in kept_calls(store, left):
+            self.write("kept", call=number)
+        async for ended_turn in lost_turns(store, left):
+            self.write("turn", number=None, **ended_turn)
+        async for started, begun, ended in lost_runs(store, left):
+            if begun:
+                await self.routine_begun(started)
+            if ended:
+                self.write("ran", **routine_end(started, started.run))
         self.write("session", format=FORMAT, version=version())
-        for number, key in self._log.unsettled.items():  # the last hub was killed before it knew of a commit
-            stored = await dependencies.store.explanations.explain(key)
+        for number, key in left.events.items():
+            stored = await store.explanations.explain(key)
             if stored is not None:
                 known = {"outcome": stored.outcome, "thread": stored.thread_id}
                 self.write("accepted", event=number, **known, killed=True)
         self._keep_lists()
-        self._people = dependencies.store.people
-        self._read = readable_files(PathGuard(loaded.config.workspace.dir, loaded.closed))
-        for row in await dependencies.store.routines.routines():
+        for row in await store.routines.routines():
             await self.routine_changed(row)
 
     def close(self) -> None:
@@ -145,9 +160,9 @@ class Recorder:
             case RunEnded():
                 run_kind.set("")
             case Finished(text=text) if run_kind.get() == RunKind.CHAT:
-                self.write("turn", result="finished", text=text)
+                self.write("turn", of=turn_id, result="finished", text=text)
             case Failed(text=text) if run_kind.get() == RunKind.CHAT:
-                self.write("turn", result="failed", text=text)
+                self.write("turn", of=turn_id, result="failed", text=text)
             case _:
                 pass
         if self._seams.turns is not None:
@@ -230,6 +245,21 @@ class Recorder:
         """Record the end of a routine's run."""
         self.write("ran", **routine_end(started, end))
 
+    def made(self, kind: str, value: str) -> None:
+        """Record an ID."""
+        self.write("id", run=run_kind.get(), of=kind, value=value)
+
+    def outcome(self, call: int, call_id: str, **end: Any) -> None:
+        """Record a call's outcome. It counts once it is kept: a hub may be killed before."""
+        self.write("outcome", call=call, **end)
+        if "cut" not in end:
+            self._outcomes[call_id] = call
+
+    def kept(self, call_ids: Sequence[str]) -> None:
+        """Record that the outcomes of calls were committed."""
+        for number in [self._outcomes.pop(one) for one in call_ids if one in self._outcomes]:
+            self.write("kept", call=number)
+
     async def _routine(self, row: RoutineRow) -> dict[str, Any]:
         owner = None if self._people is None else await self._people.user(row.owner_id)
         return routine_to_json(row, "" if owner is None else owner.name)
@@ -292,30 +322,6 @@ def recording(directory: Path | None, seams: Seams) -> Iterator[Seams]:
         yield recorder.seams()
     finally:
         recorder.close()
-
-
-class RecordedIds:
-    """Ids of which the ones visible to people and models are recorded."""
-
-    def __init__(self, ids: Ids, recorder: Recorder) -> None:
-        self._ids = ids
-        self._recorder = recorder
-
-    def row_id(self) -> str:
-        return self._ids.row_id()
-
-    def call_id(self) -> str:
-        return self._made("call", self._ids.call_id())
-
-    def gate_id(self) -> str:
-        return self._made("gate", self._ids.gate_id())
-
-    def code(self) -> str:
-        return self._made("code", self._ids.code())
-
-    def _made(self, kind: str, value: str) -> str:
-        self._recorder.write("id", run=run_kind.get(), of=kind, value=value)
-        return value
 
 
 class RecordedInbox:
@@ -425,10 +431,10 @@ class RecordedExecutor:
         recorder = self._recorder
         end: dict[str, Any] = {"cut": True}
         kind, given = run_kind.get(), plain_value(arguments)
-        call = recorder.write("call", run=kind, tool=tool.name, arguments=given)
+        call = recorder.write("call", run=kind, of=run_id.get(), id=call_id, tool=tool.name, arguments=given)
         try:
             result = await self._executor.run(call_id, tool, arguments, context, clock, limits, pause, plan)
             end = {"status": result.status.value, "text": result.text}
         finally:
-            recorder.write("outcome", call=call, **end)
+            recorder.outcome(call, call_id, **end)
         return result

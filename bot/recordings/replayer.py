@@ -16,9 +16,9 @@ from bot.app import App, Seams, serve
 from bot.config.load import Loaded
 from bot.config.place import DATABASE_NAME
 from bot.parts import Dependencies
-from bot.recordings.log import VAULT, Record, read_recording
+from bot.recordings.log import VAULT, Record, read_recording, sort_key
 from bot.recordings.recorder import MCP_LISTS
-from bot.recordings.routines import Ends, ReplayedHub, heard_store
+from bot.recordings.routines import Progress, ReplayedHub, heard_store
 from bot.recordings.script import Script
 from bot.recordings.values import (
     answer_from_json,
@@ -28,7 +28,6 @@ from bot.recordings.values import (
     plan_from_json,
     reply_from_json,
     risk_from_json,
-    sort_key,
 )
 from bot.runtime import StartError
 from channels.channel import Channel, Look, Payload, Route
@@ -126,7 +125,7 @@ class ReplayExecutor:
         plan: CallPlan | None,
     ) -> ToolResult:
         del context, clock, limits, pause, plan
-        record = await self._script.outcome(tool.name, arguments)
+        record = await self._script.outcome(call_id, tool.name, arguments)
         return ToolResult(call_id, ResultStatus(record["status"]), record["text"])
 
 
@@ -323,7 +322,9 @@ def replay_seams(script: Script, *, containers: bool) -> Seams:
         ids=script.ids,
         turns=script,
         model=lambda model: ReplayModel(model, script),
-        store=lambda store: heard_store(store, Ends(script.routine_ended)),
+        store=lambda store: heard_store(
+            store, Progress(script.routine_begun, script.routine_ended, script.kept)
+        ),
         executor=ReplayExecutor(script),
         interceptor=ReplayWeb(script),
         prepare=prepare,

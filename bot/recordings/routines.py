@@ -1,9 +1,9 @@
-"""What recordings hear from the store: events as they are accepted, routines and their runs; and how a
-replay's hub gets routines and runs."""
+"""What recordings hear from the store: events as they are accepted, outcomes of calls as they are kept,
+routines and their runs; and how a replay's hub gets routines and runs."""
 
 import contextlib
 import dataclasses
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -11,19 +11,33 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from bot.app import App
-from bot.recordings.log import Record
+from bot.recordings.log import Left, Record
 from bot.recordings.values import plain_value, read
 from bot.runtime import StartError
 from channels.webchat import WEB
 from core.ids import RandomIds
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage
+from core.model.visible_text import is_silent
+from core.ports import OutboxRow
 from core.routine import Lightweight
 from core.routines.definitions import definition_of
 from core.routines.events import HEARTBEAT_ID, LIST, LIST_LIMIT_BYTES
 from core.routines.run import READ_LIMIT_BYTES
 from core.store.accept import Accepted, AcceptView, Admission, Admitted, Judge, Verdict
-from core.store.port import Inbound, Store
-from core.store.routine_rows import BudgetDay, NewRun, RoutineRow, RoutineText, RunEnd, StartedRun
+from core.store.port import Inbound, Store, Turns, UnfinishedRuns
+from core.store.routine_rows import (
+    BudgetDay,
+    NewRun,
+    RoutineRow,
+    RoutineRunRow,
+    RoutineText,
+    RunEnd,
+    StartedRun,
+)
+from core.store.rows import CallState, TurnState
+from core.store.units import committed
+from core.transcript import AssistantSaid, ToolResult
+from core.usage import Reservation
 from core.users import Identity
 
 
@@ -42,10 +56,53 @@ def routine_from_json(stored: Mapping[str, Any]) -> RoutineText:
     return dataclasses.replace(text, kind=kind, next_slot_at=None, webhook_path=None)
 
 
-def routine_end(started: StartedRun, end: RunEnd) -> dict[str, Any]:
+def routine_end(started: StartedRun, end: RunEnd | RoutineRunRow) -> dict[str, Any]:
     """Return how a routine's run ended. Why one failed may name ids, and isn't compared."""
     run = {"id": started.routine.id, "key": started.run.key}
     return {"run": run, "name": started.routine.text.name, "state": end.state.value, "text": end.result or ""}
+
+
+async def kept_calls(store: Store, left: Left) -> AsyncIterator[int]:
+    """Return the calls of a killed hub whose outcomes the store has, though their records lack."""
+    for number, (call, status) in left.calls.items():
+        steps = await store.journal.run_steps(call["of"])
+        ended = {one.call_id: one.status for one in steps.said if isinstance(one, ToolResult)}
+        unknown = {one.call_id for one in steps.calls if one.state is CallState.UNKNOWN}
+        if call["id"] in unknown or ended.get(call["id"]) == status:
+            yield number
+
+
+async def lost_turns(store: Store, left: Left) -> AsyncIterator[dict[str, str]]:
+    """Return the records of the ends of turns that a killed hub committed, and did not record."""
+    newest = await store.explanations.explain_recent(NEWEST_EVENTS) if left.turns else ()
+    ends = {one.turn_id: one.turn_state for one in reversed(newest) if one.turn_id in left.turns}
+    for turn_id, state in ends.items():
+        match state:
+            case TurnState.DONE:
+                last = (await store.journal.run_steps(turn_id)).said[-1]
+                text = last.text if isinstance(last, AssistantSaid) and not is_silent(last.text) else ""
+                yield {"of": turn_id, "result": "finished", "text": text}
+            case TurnState.FAILED:
+                yield {"of": turn_id, "result": "failed", "text": ""}  # the text is not compared
+            case _:
+                pass
+
+
+async def lost_runs(store: Store, left: Left) -> AsyncIterator[tuple[StartedRun, bool, bool]]:
+    """Return the runs that a killed hub began or ended without a record of it: whether each one's beginning
+    lacks, and whether its end does. The first that began is the first."""
+    found = [
+        StartedRun(run, row)
+        for row in (await store.routines.routines() if left.since is not None else ())
+        for run in await store.run_views.routine_runs(row.id, NEWEST_RUNS)
+    ]
+    for started in sorted(found, key=lambda one: one.run.started_at or 0):
+        run, key = started.run, (started.routine.id, started.run.key)
+        begun = key not in left.fired and (run.started_at or 0) >= (left.since or 0)
+        if begun or key in left.fired:
+            ended = run.state.over and key not in left.ran
+            if begun or ended:
+                yield started, begun, ended
 
 
 def files_of(row: RoutineRow) -> Iterator[tuple[str, int]]:
@@ -63,7 +120,8 @@ def nothing_to_read(path: str, limit_bytes: int) -> bytes:
     raise ValueError(f"{path} is not read: at most {limit_bytes} bytes")
 
 
-_Changing = Callable[..., Awaitable[RoutineRow | None]]
+NEWEST_RUNS = NEWEST_EVENTS = 200
+"""More than may run or wait of one routine, and more than turns have events that run at a time."""
 
 
 @dataclass(slots=True)
@@ -128,12 +186,17 @@ class HearsRoutines(Protocol):
 
     def routine_ended(self, started: StartedRun, end: RunEnd) -> None: ...
 
+    def kept(self, call_ids: Sequence[str], /) -> None: ...
+
 
 @dataclass(frozen=True, slots=True)
-class Ends:
-    """Hears of the ends of runs alone. `ended`: called with each."""
+class Progress:
+    """Hears of runs alone. `begun`, `ended`: called with each run of a routine; `kept`: with the ids of calls
+    whose outcomes were stored."""
 
+    begun: Callable[[StartedRun], None]
     ended: Callable[[StartedRun, RunEnd], None]
+    kept: Callable[[Sequence[str]], None]
 
     def arrived(self, arrival: Arrival) -> None:
         pass
@@ -148,7 +211,7 @@ class Ends:
         pass
 
     async def routine_begun(self, started: StartedRun) -> None:
-        pass
+        self.begun(started)
 
     def routine_ended(self, started: StartedRun, end: RunEnd) -> None:
         self.ended(started, end)
@@ -186,8 +249,26 @@ async def _accept_heard(
     return accepted
 
 
+def _keeping(
+    turns: Turns, recovery: UnfinishedRuns, kept: Callable[[Sequence[str]], None]
+) -> dict[str, object]:
+    """Return the facets that store outcomes of calls. `kept`: called with the ids of those stored."""
+
+    async def finish_calls(run_id: str, results: Sequence[ToolResult], **how: Any) -> Reservation | None:
+        ids = [result.call_id for result in results]
+        return await committed(turns.finish_calls(run_id, results, **how), lambda _: kept(ids))
+
+    async def mark_unknown(call_id: str, *card: Any) -> tuple[OutboxRow, ...]:
+        return await committed(recovery.mark_unknown(call_id, *card), lambda _: kept([call_id]))
+
+    return {
+        "turns": _Facets(turns, finish_calls=finish_calls),
+        "recovery": _Facets(recovery, mark_unknown=mark_unknown),
+    }
+
+
 def heard_store(store: Store, hears: HearsRoutines) -> Store:
-    """Return a store that tells of events, routines and their runs."""
+    """Return a store that tells of events, outcomes of calls, routines and their runs."""
     inbound, routines, runs = store.inbound, store.routines, store.runs
 
     def told(
@@ -230,6 +311,7 @@ def heard_store(store: Store, hears: HearsRoutines) -> Store:
         "inbound": _Facets(inbound, accept_event=partial(_accept_heard, inbound, hears)),
         "routines": _Facets(routines, **changing),
         "runs": _Facets(runs, begin_runs=begin_runs, finish_run=finish_run),
+        **_keeping(store.turns, store.recovery, hears.kept),
     }
     return cast("Store", _Facets(store, **facets))
 

@@ -4,14 +4,16 @@ import asyncio
 import math
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from dataclasses import replace
+from typing import Any
 
-from bot.recordings.log import Record, without_secrets
+from bot.recordings.log import Compared, Record, sort_key
 from bot.recordings.routines import FedHub, routine_end
 from bot.recordings.values import (
     FED,
     FOLLOWED,
+    Exchange,
+    Findings,
     ReplayClock,
     ReplayIds,
     error_from_json,
@@ -21,8 +23,8 @@ from bot.recordings.values import (
     other_call,
     plain_value,
     request_to_json,
+    run_id,
     run_kind,
-    sort_key,
     web_request_to_json,
 )
 from bot.runtime import StartError, version
@@ -31,7 +33,6 @@ from core.events import Failed, Finished, RunEnded, RunStarted, TurnEvent
 from core.messages import Address, InboundMessage, MessageRef
 from core.model.base import ModelRequest
 from core.ports import Inbox, Posted
-from core.safety.leaks import LeakDetector
 from core.store.routine_rows import RunEnd, StartedRun
 from core.tool import Arguments
 from core.web import WebRequest
@@ -40,16 +41,6 @@ UNSENT_S = 2.0
 """The longest wait for a message that was shown earlier in the recording, such as a timer's."""
 _BEGINNINGS = {"reply": "ask", "outcome": "call", "ended": "job"}
 """What names the record of the beginning, by the kind of the one of the end."""
-
-
-@dataclass(slots=True)
-class _Exchange:
-    """A recorded request or call. `key`: it as it is compared. `end`: the record of its end, if any."""
-
-    record: Record
-    key: str
-    told: str
-    end: Record | None = None
 
 
 class Script:
@@ -69,21 +60,21 @@ class Script:
         # The first start is the hub's own.
         self._feed = [record for record in records if record["k"] in FED][1:]
         self.marks = {record["mark"]: record["kind"] for record in records if record["k"] == "mark"}
-        self._detector = LeakDetector()
-        for mark, kind in self.marks.items():
-            self._detector.learn([mark], kind)
+        self._compared = Compared(self.marks)
         self._expected: dict[int, str] = {}
         """What must still come, by number, in words."""
-        self._asks: defaultdict[str, deque[_Exchange]] = defaultdict(deque)
-        self._calls: defaultdict[str, deque[_Exchange]] = defaultdict(deque)
-        self._jobs: defaultdict[str, deque[_Exchange]] = defaultdict(deque)
+        self._asks: defaultdict[str, deque[Exchange]] = defaultdict(deque)
+        self._calls: defaultdict[str, deque[Exchange]] = defaultdict(deque)
+        self._jobs: defaultdict[str, deque[Exchange]] = defaultdict(deque)
         self._requests: dict[int, dict[str, Any]] = {}
-        self._looks: defaultdict[str, deque[Record]] = defaultdict(deque)
-        self._web: defaultdict[str, deque[Record]] = defaultdict(deque)
         self._turns: deque[Record] = deque()
         self._ran: defaultdict[str, deque[Record]] = defaultdict(deque)
-        self._sent: defaultdict[str, deque[Record]] = defaultdict(deque)
-        self._unsent: set[int] = set()
+        self._fired: dict[tuple[str, str], int] = {}
+        self._keeps: dict[str, int] = {}
+        self._findings = Findings(records, self._compared)
+        self._at_work: set[str] = set()
+        """The runs that have a reply and have not come to what they do with it."""
+        self._again = False
         self._threads: dict[str, str] = {}
         self._fed = 0
         self._lists = deque(record for record in records if record["k"] == "mcp")
@@ -93,10 +84,10 @@ class Script:
         self._read()
 
     def _read(self) -> None:
-        begun: dict[int, _Exchange] = {}
+        begun: dict[int, Exchange] = {}
         tools: dict[int, Any] = {}
         version_then = ""
-        replied: dict[str, _Exchange] = {}
+        replied: dict[str, Exchange] = {}
         for record in self.records:
             number = record["n"]
             match record["k"]:
@@ -109,27 +100,27 @@ class Script:
                     system = record["request"]["system"]
                     system = system.replace(f"in hubbub {version_then}.", f"in hubbub {version()}.")
                     request = {**record["request"], "system": system}
-                    whole = self._request(record["model"], request, tools[record["tools"]])
-                    asked = _Exchange(record, sort_key(whole), f"a request to the model {record['model']}")
+                    whole = self._compared.request(record["model"], request, tools[record["tools"]])
+                    asked = Exchange(record, sort_key(whole), f"a request to the model {record['model']}")
                     self._requests[number], begun[number] = whole, asked
                     self._asks[asked.key].append(asked)
                     before = replied.pop(record["of"], None)
                     if before is not None and before.key == asked.key:
                         before.end = None  # the hub was killed before it stored that reply
                 case "call" if record["run"] in FOLLOWED:
-                    key = self._call(record["tool"], record["arguments"])
-                    begun[number] = _Exchange(record, key, f"the call {key}")
+                    key = self._compared.call(record["tool"], record["arguments"])
+                    begun[number] = Exchange(record, key, f"the call {key}")
                     self._calls[key].append(begun[number])
                 case "job":
-                    key = self._normal(record["task"])
-                    begun[number] = _Exchange(record, key, f"the job in a container {key!r}")
+                    key = self._compared.normal(record["task"])
+                    begun[number] = Exchange(record, key, f"the job in a container {key!r}")
                     self._jobs[key].append(begun[number])
                 case "reply" | "outcome" | "ended" as kind:
                     exchange = begun.get(record[_BEGINNINGS[kind]])
                     if exchange is not None:
                         exchange.end = record
                 case _:
-                    self._read_other(record)
+                    self._read_other(record, begun)
         # Without an end, the hub was killed then; what the last hub was at need not come.
         last = max((record["n"] for record in self._feed if record["k"] == "session"), default=0)
         ended = {number for number, one in begun.items() if one.end is not None or number < last}
@@ -137,55 +128,23 @@ class Script:
         self._times = {record["n"]: record["at"] for record in self.records}
         self._set_limit()
 
-    def _read_other(self, record: Record) -> None:
+    def _read_other(self, record: Record, begun: Mapping[int, Exchange]) -> None:
         match record["k"]:
-            case "look":
-                key = f"{record['what']} {self._call(record['tool'], record['arguments'])}"
-                self._looks[key].append(record)
-            case "web":
-                self._web[sort_key(self._normal(record["request"]))].append(record)
+            case "kept" if record["call"] in begun:
+                call = begun[record["call"]]
+                call.kept = record["n"]
+                self._expected[record["n"]] = f"the outcome of {call.told} in the journal"
             case "turn":
                 self._turns.append(record)
                 self._expected[record["n"]] = f"the end of a turn, {record['result']}"
+            case "fired":
+                self._fired[record["id"], record["run"]["key"]] = record["n"]
+                self._expected[record["n"]] = f"the beginning of a run of {record['text']['name']!r}"
             case "ran":
                 self._ran[sort_key(record["run"])].append(record)
                 self._expected[record["n"]] = f"the end of a run of the routine {record['name']!r}"
-            case "sent":
-                self._sent[self._message(record)].append(record)
-                self._unsent.add(record["n"])
             case _:
                 pass
-
-    # --- comparison --------------------------------------------------------------------------------
-
-    def _normal(self, value: Any) -> Any:
-        """Return a JSON value as it is compared: without secrets and their marks."""
-        match value:
-            case str():
-                return without_secrets(self._detector, value)
-            case dict():
-                items = cast("dict[str, Any]", value).items()
-                return {name: self._normal(inner) for name, inner in items}
-            case list():
-                return [self._normal(inner) for inner in cast("list[Any]", value)]
-            case _:
-                return value
-
-    def _request(self, model: str, request: Mapping[str, Any], tools: Any) -> dict[str, Any]:
-        """Return a request as it is compared: calls are named by their order."""
-        names: dict[str, str] = {}
-        conversation = [dict(said) for said in request["conversation"]]
-        for said in conversation:
-            if "call_id" in said:
-                said["call_id"] = names.setdefault(said["call_id"], f"call {len(names) + 1}")
-        return self._normal({"model": model, **request, "conversation": conversation, "tools": tools})
-
-    def _call(self, tool: str, arguments: Any) -> str:
-        return f"{tool} {sort_key(self._normal(arguments))}"
-
-    @staticmethod
-    def _message(record: Mapping[str, Any]) -> str:
-        return sort_key([record[name] for name in ("channel", "address", "message", "part")])
 
     # --- progress ------------------------------------------------------------------------------------------
 
@@ -201,7 +160,6 @@ class Script:
 
     def _came(self, number: int) -> None:
         self._expected.pop(number, None)
-        self._unsent.discard(number)
         self._set_limit()
         self._tell()
 
@@ -244,6 +202,9 @@ class Script:
         """Feed what came in, each once everything before it has come, to the end or the first difference.
 
         Returns True where the hub was started again: it plays on from there then."""
+        if self._again:  # what comes after is for this hub, not for the one that was stopped
+            self._fed_next()
+        self._again = False
         while self._fed < len(self._feed):
             record = self._feed[self._fed]
             await self._before(record)
@@ -252,18 +213,27 @@ class Script:
             match record["k"]:
                 case "session":
                     self.clock.set(record["at"])
+                    self._again = True
+                    return True
                 case "in":
                     await self._say(record, inbox, hub)
                 case _:
                     self.clock.set(record["at"])
                     await self._change(record, hub)
-            self._fed += 1
-            self._set_limit()
-            self._tell()
-            if record["k"] == "session":
-                return True
+            self._fed_next()
         await self._all_come(None)
         return False
+
+    def _fed_next(self) -> None:
+        self._fed += 1
+        self._set_limit()
+        self._tell()
+
+    def _comes(self) -> str:
+        """A run does what it does next. Return the run."""
+        self._at_work.discard(run_id.get())
+        self._tell()
+        return run_id.get()
 
     async def _say(self, record: Record, inbox: Inbox, hub: FedHub) -> None:
         event = event_from_json(record)
@@ -291,7 +261,9 @@ class Script:
         """Wait for everything before an input; for messages only a while, unless it is pressed on one."""
         number = record["n"]
         await self._all_come(number)
-        await self.until(lambda: not any(sent < number for sent in self._unsent), UNSENT_S)
+        await self.until(lambda: not self._findings.unshown_before(number), UNSENT_S)
+        if record["k"] == "session":  # what the next hub is to find in the store
+            await self.until(lambda: not self._at_work, UNSENT_S)
 
     async def _all_come(self, before: int | None) -> None:
         def missing() -> list[int]:
@@ -305,35 +277,56 @@ class Script:
 
     async def answered(self, model: str, request: ModelRequest) -> Record:
         """Return the record of the reply to a request. Never returns for one that isn't there."""
-        came = self._request(model, request_to_json(request), list(map(plain_value, request.tools)))
+        run = self._comes()
+        came = self._compared.request(model, request_to_json(request), list(map(plain_value, request.tools)))
         waiting = self._asks.get(sort_key(came))
         if not waiting:
             self._differs_from_next(came)
             await for_ever()
-        return await self._end(waiting)
+        record = await self._end(waiting)
+        if "cut" not in record:
+            self._at_work.add(run)
+        return record
 
-    async def outcome(self, tool: str, arguments: Arguments) -> Record:
-        """Return the record of a call's outcome. Never returns for one that isn't there or was cut short."""
-        key = self._call(tool, plain_value(arguments))
+    async def outcome(self, call_id: str, tool: str, arguments: Arguments) -> Record:
+        """Return the record of a call's outcome. Never returns for one that isn't there, was cut short, or
+        wasn't stored."""
+        self._comes()
+        key = self._compared.call(tool, plain_value(arguments))
         waiting = self._calls.get(key)
         if not waiting:
             expected = _first(self._calls)
-            self.differ(other_call(key, expected and expected.record))
+            if not self._cut_off(expected):
+                self.differ(other_call(key, expected and expected.record))
             await for_ever()
+        exchange = waiting[0]
         record = await self._end(waiting)
-        if "cut" in record:
+        if "cut" in record or exchange.kept is None:
             await for_ever()
+        self._keeps[call_id] = exchange.kept
         return record
+
+    def kept(self, call_ids: Sequence[str]) -> None:
+        for number in [self._keeps.pop(one) for one in call_ids if one in self._keeps]:
+            self._came(number)
+
+    def _cut_off(self, expected: Exchange | None) -> bool:
+        """Return whether the hub was stopped or killed before it came to what this run does next."""
+        again = (record["n"] for record in self._feed[self._fed :] if record["k"] == "session")
+        restart = next(again, None)
+        return restart is not None and (expected is None or expected.record["n"] > restart)
 
     async def job(self, task: str) -> Record:
         """Return the record of the end of a job in a container. Never returns for one that isn't there."""
-        waiting = self._jobs.get(self._normal(task))
+        waiting = self._jobs.get(self._compared.normal(task))
         if not waiting:
-            self.differ(f"a job in a container that the recording doesn't have: {self._normal(task)!r}")
+            self.differ(
+                f"a job in a container that the recording doesn't have: {self._compared.normal(task)!r}"
+            )
             await for_ever()
         return await self._end(waiting)
 
-    async def _end(self, waiting: deque[_Exchange]) -> Record:
+    async def _end(self, waiting: deque[Exchange]) -> Record:
         """Return how the first one ended, once everything came in that came in before."""
         exchange = waiting.popleft()
         try:
@@ -353,15 +346,16 @@ class Script:
 
     def web_record(self, request: WebRequest) -> Record | None:
         """Return the record of a tool's web request; None, and stop the replay, for one that isn't there."""
-        came = self._normal(web_request_to_json(request))
-        waiting = self._web.get(sort_key(came))
-        if not waiting:
+        came = self._compared.normal(web_request_to_json(request))
+        record = self._findings.web(came)
+        if record is None:
             self.differ(f"a web request that the recording doesn't have: {came['method']} {came['url']}")
-            return None
-        return waiting.popleft()
+        return record
 
     def _differs_from_next(self, came: dict[str, Any]) -> None:
         expected = _first(self._asks)
+        if self._cut_off(expected):
+            return
         if expected is None:
             last = first_difference(None, came["conversation"][-1:])
             self.differ(f"a request to the model {came['model']} that the recording doesn't have ({last})")
@@ -372,25 +366,27 @@ class Script:
 
     def looked(self, what: str, tool: str, arguments: Arguments) -> Any:
         """Return the finding about a call; the last one from then on. Raises the recorded error."""
-        call = self._call(tool, plain_value(arguments))
-        waiting = self._looks.get(f"{what} {call}")
-        if not waiting:
+        call = self._compared.call(tool, plain_value(arguments))
+        record = self._findings.look(what, call)
+        if record is None:
             self.differ(other_call(call, None))
             raise StartError(f"the recording has no such call: {call}")
-        record = waiting.popleft() if len(waiting) > 1 else waiting[0]
         if "error" in record:
             raise error_from_json(record["error"])
         return record["value"]
 
+    def routine_begun(self, started: StartedRun) -> None:
+        self._came(self._fired.pop((started.routine.id, started.run.key), 0))
+
     def routine_ended(self, started: StartedRun, end: RunEnd) -> None:
-        came = self._normal(routine_end(started, end))
+        came = self._compared.normal(routine_end(started, end))
         waiting = self._ran.get(sort_key(came["run"]))
         if not waiting:
             self.differ(f"a run of the routine {came['name']!r} that the recording doesn't have")
             return
         record = waiting.popleft()
         where = first_difference(
-            [record["state"], self._normal(record["text"])], [came["state"], came["text"]]
+            [record["state"], self._compared.normal(record["text"])], [came["state"], came["text"]]
         )
         if where:
             self.differ(
@@ -399,11 +395,13 @@ class Script:
         self._came(record["n"])
 
     def turn_event(self, thread_id: str, turn_id: str, event: TurnEvent) -> None:
-        del thread_id, turn_id
+        del thread_id
         match event:
             case RunStarted(kind=kind):
                 run_kind.set(kind.value)
+                run_id.set(turn_id)
             case RunEnded():
+                self._comes()
                 run_kind.set("")
             case Finished(text=text):
                 self._turn_ended("finished", text)
@@ -414,7 +412,7 @@ class Script:
 
     def _turn_ended(self, result: str, text: str) -> None:
         def end(result: str, text: str) -> list[str]:
-            return [result, self._normal(text) if result == "finished" else ""]
+            return [result, self._compared.normal(text) if result == "finished" else ""]
 
         for record in self._turns:
             if end(record["result"], record["text"]) == end(result, text):
@@ -423,17 +421,16 @@ class Script:
                 return
         expected = self._turns[0] if self._turns else {"n": "none", "result": "nothing", "text": ""}
         where = first_difference(
-            [expected["result"], self._normal(expected["text"])], [result, self._normal(text)]
+            [expected["result"], self._compared.normal(expected["text"])],
+            [result, self._compared.normal(text)],
         )
         self.differ(f"record {expected['n']}: a turn ended otherwise: {where}")
 
     def posted(self, channel: str, to: Address, message: str, part: int, nonce: str) -> Posted:
         """Return where a message was shown; a new place if it wasn't."""
-        sought = {"channel": channel, "address": to, "message": message, "part": part}
-        waiting = self._sent.get(self._message(sought))
-        if waiting:
-            record = waiting.popleft()
-            self._came(record["n"])
+        record = self._findings.shown(channel, to, message, part)
+        if record is not None:
+            self._tell()
             return Posted(MessageRef(record["ref"]), record["order_key"])
         keys = [
             record["event"]["order_key"]
@@ -443,7 +440,7 @@ class Script:
         return Posted(MessageRef(f"replay:{nonce}"), f"{max(keys, default='')}~")
 
 
-def _first(exchanges: Mapping[str, deque[_Exchange]]) -> _Exchange | None:
+def _first(exchanges: Mapping[str, deque[Exchange]]) -> Exchange | None:
     kind = run_kind.get()
     left = (one for waiting in exchanges.values() for one in waiting if one.record["run"] == kind)
     return min(left, key=lambda one: one.record["n"], default=None)

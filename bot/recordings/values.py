@@ -8,7 +8,7 @@ import json
 import math
 import time
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from enum import Enum
 from functools import lru_cache
@@ -17,7 +17,7 @@ from typing import Any, NoReturn, cast
 from pydantic import TypeAdapter
 from yarl import URL
 
-from bot.recordings.log import Record
+from bot.recordings.log import Compared, Record, sort_key
 from bot.runtime import StartError
 from core import errors
 from core.clock import SECOND_US, Clock
@@ -189,14 +189,63 @@ def error_from_json(stored: Mapping[str, Any]) -> Exception:
     return kind(message)
 
 
-# The first difference between two values.
+# What a replay follows, and the first difference.
 
 _AROUND_CHARS = 60
 
 
-def sort_key(value: Any) -> str:
-    """Return a text that equal JSON values share."""
-    return json.dumps(value, sort_keys=True)
+@dataclasses.dataclass(slots=True)
+class Exchange:
+    """A recorded request or call. `key`: it as it is compared. `end`: the record of its end, if any. `kept`:
+    the number of the one that says that a call's outcome was stored, if any."""
+
+    record: Record
+    key: str
+    told: str
+    end: Record | None = None
+    kept: int | None = None
+
+
+class Findings:
+    """What was shown, answered by the web and found out about calls, each to be used in its order."""
+
+    def __init__(self, records: Sequence[Record], compared: Compared) -> None:
+        self._shown: defaultdict[str, deque[Record]] = defaultdict(deque)
+        self._web: defaultdict[str, deque[Record]] = defaultdict(deque)
+        self._looks: defaultdict[str, deque[Record]] = defaultdict(deque)
+        for record in records:
+            match record["k"]:
+                case "sent":
+                    where = [record[name] for name in ("channel", "address", "message", "part")]
+                    self._shown[sort_key(where)].append(record)
+                case "web":
+                    self._web[sort_key(compared.normal(record["request"]))].append(record)
+                case "look":
+                    call = compared.call(record["tool"], record["arguments"])
+                    self._looks[f"{record['what']} {call}"].append(record)
+                case _:
+                    pass
+
+    def shown(self, channel: str, to: str, message: str, part: int) -> Record | None:
+        """Return the record of a part of a message, once; None if it wasn't shown."""
+        waiting = self._shown.get(sort_key([channel, to, message, part]))
+        return waiting.popleft() if waiting else None
+
+    def unshown_before(self, number: int) -> bool:
+        """Return whether something is still to be shown that was shown before that record."""
+        return any(waiting and waiting[0]["n"] < number for waiting in self._shown.values())
+
+    def web(self, request: Any) -> Record | None:
+        """Return the record of a request, as it is compared, once; None if it wasn't sent."""
+        waiting = self._web.get(sort_key(request))
+        return waiting.popleft() if waiting else None
+
+    def look(self, what: str, call: str) -> Record | None:
+        """Return the record of a finding about a call; the last one from then on. None without any."""
+        waiting = self._looks.get(f"{what} {call}")
+        if not waiting:
+            return None
+        return waiting.popleft() if len(waiting) > 1 else waiting[0]
 
 
 def first_difference(expected: Any, came: Any, path: str = "") -> str:
@@ -280,6 +329,30 @@ class HeldClock:
             yield at
         finally:
             self._held.remove(at)
+
+
+class RecordedIds:
+    """Ids of which the ones visible to people and models are recorded. `made`: called with kind and id."""
+
+    def __init__(self, ids: Ids, made: Callable[[str, str], None]) -> None:
+        self._ids = ids
+        self._made = made
+
+    def row_id(self) -> str:
+        return self._ids.row_id()
+
+    def call_id(self) -> str:
+        return self._told("call", self._ids.call_id())
+
+    def gate_id(self) -> str:
+        return self._told("gate", self._ids.gate_id())
+
+    def code(self) -> str:
+        return self._told("code", self._ids.code())
+
+    def _told(self, kind: str, value: str) -> str:
+        self._made(kind, value)
+        return value
 
 
 class ReplayClock:

@@ -4,6 +4,7 @@ import contextlib
 import json
 import sqlite3
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ GUEST = 100
 PRICES = "input_usd_per_million = 1\noutput_usd_per_million = 2\n"
 DEAR = Reply("That was dear.", usage=Usage(985_000, 5_000))
 """It costs 0.995 USD at these prices, which leaves less of a dollar than one more call is reserved."""
+STOPPED = "Stopped: The hub's budget of $1.00 a day is used up."
 LOOK = ToolCall("list_dir", {"path": "."})
 
 
@@ -48,18 +50,21 @@ async def restarted(house: Hub) -> None:
 
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["at once", "after a restart"])
+@pytest.mark.parametrize("dear", [DEAR, replace(DEAR, calls=(LOOK,))], ids=["between turns", "within a turn"])
 async def test_at_a_budget_the_turn_waits_for_the_owner_and_goes_on(
-    tmp_path: Path, *, restarts: bool
+    tmp_path: Path, dear: Reply, *, restarts: bool
 ) -> None:
     async with house_with(tmp_path, "daily_usd = 1") as house:
         await says(house, OWNER, "hello", "You said: hello")
-        house.model.enqueue(DEAR)
-        await says(house, OWNER, "something dear", "That was dear.")
-        asked = len(house.model.log)
-        house.telegram.user_sends_text(OWNER, "one more")
+        house.model.enqueue(dear)
+        house.telegram.user_sends_text(OWNER, "something dear")
+        if not dear.calls:
+            await house.telegram.wait_text(OWNER, "That was dear.")
+            house.telegram.user_sends_text(OWNER, "one more")
         card = await house.card(OWNER)
         assert "The hub's budget of $1.00 a day is used up. Shall I go on with this request?" in card.text
-        assert len(house.model.log) == asked, "nothing is asked before somebody allows it"
+        asked = len(house.model.log)
+        assert asked == 2, "nothing is asked before somebody allows it"
         if restarts:
             await restarted(house)
         house.model.enqueue(tools(LOOK))
@@ -117,10 +122,19 @@ async def test_a_routine_stops_at_the_hubs_budget_with_that_reason(tmp_path: Pat
         assert (dear.input_tokens, dear.output_tokens, dear.cost_micro_usd) == (985_000, 5_000, 995_000)
         asked = len(house.model.log)
         run = await fired(house, "next", {"prompt": "Look again."})
-        assert run.error == "Stopped: The hub's budget of $1.00 a day is used up."
+        assert run.error == STOPPED
         assert len(house.model.log) == asked
         await house.telegram.wait_text(OWNER, "stopped before it was done")
         assert await house.store.gates.open_gates() == (), "an autonomous run asks nobody"
+
+
+async def test_a_routine_that_reaches_the_hubs_budget_stops_in_its_middle(tmp_path: Path) -> None:
+    async with house_with(tmp_path, "daily_usd = 1") as house:
+        house.model.enqueue(replace(DEAR, calls=(LOOK,)))
+        tools_given = {"use_tools": True, "allowed_tools": ["list_dir"]}
+        run = await fired(house, "dear", {"prompt": "Look.", **tools_given})
+        assert (run.error, run.cost_micro_usd) == (STOPPED, 995_000)
+        assert len(house.model.log) == 1
 
 
 async def test_a_turn_reserves_with_its_own_commits_and_its_rows_are_what_was_counted(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ from tests.bot.web.api_client import Client, client
 from tests.core.tools.support import Call
 from tests.core.tools.website import Website
 from tests.crash.mortal import open_mortal_hub
-from tests.crash.points import AtCommit
+from tests.crash.points import AtCommit, Side
 from tests.harness.process import hubbub
 from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Card, Hub, open_hub
 from tests.scenarios.test_mcp import becomes, section
@@ -473,6 +473,79 @@ async def test_events_committed_right_before_a_kill_are_replayed(tmp_path: Path)
         assert script.difference is None
         said = "SELECT kind, text FROM entries ORDER BY seq"
         assert rows(tmp_path / "own", said) == rows(town.directory, said)
+
+
+async def test_what_was_stored_right_before_a_kill_is_replayed(tmp_path: Path) -> None:
+    """Outcomes of calls, and beginnings and ends of runs and turns, that the hub did not live to record."""
+    (tmp_path / "town").mkdir()
+    own, recorded = tmp_path / "rec", tmp_path / "rec" / FILE_NAME
+    async with open_mortal_hub(tmp_path / "town") as town, Website() as site:
+        await asyncio.to_thread(keep_secret, cast("Hub", town), "harbour", VAULT_SECRET)
+        for name, reruns in (("again", True), ("once", False)):
+            page = tmp_path / "guardrails.json"
+            page.write_text(json.dumps({"guardrails": {"rerun_interrupted": reruns, "cooldown_s": 0}}))
+            given = ("--match", "deploy", "--prompt", f"Look at {VAULT_SECRET}", "--file", str(page))
+            await town.command("routines", "add", name, *given)
+
+        async def killed_at(unit: str, side: Side = "after") -> None:
+            """Start a hub that dies around its first commit of that unit."""
+            await town.start(AtCommit(unit, 1, side), record=own)
+
+        async def asks(words: str) -> None:
+            before = len(town.pressed)
+            town.owner_says(words)
+            await town.answer_cards_until([OWNER], lambda: len(town.pressed) > before)
+
+        async def dies() -> None:
+            assert await town.exit_code() == -signal.SIGKILL
+
+        await killed_at("finish_calls")
+        await asks("please run: echo one >> once.txt")
+        await dies()
+        await killed_at("recover", "before")
+        await dies()
+        kept = recorded.read_bytes().index(b',"k":"kept"')
+        with recorded.open("r+b") as file:
+            file.truncate(kept)  # killed while it completed the recording
+        await killed_at("finish_turn_and_enqueue")
+        await dies()
+        await killed_at("finish_calls", "before")
+        await asks("please run: echo two >> once.txt")
+        await dies()
+        await town.start(record=own)
+        await town.answer_cards_until([OWNER], lambda: len(town.answers(OWNER, "Done:")) > 1)
+        await town.account()
+        await town.stop()
+        for name in ("again", "once"):
+            await town.command("routines", "fire", name)
+        for unit in ("begin_runs", "finish_run", "finish_run"):
+            await killed_at(unit)
+            await dies()
+        await town.start(record=own)
+        town.owner_says("thank you")
+        await town.telegram.wait_text(OWNER, "You said: thank you")
+        await town.account()
+        await town.stop()
+        place = Place(cast("Hub", town), site, own, [], 0)
+        assert stat.S_IMODE(recorded.stat().st_mode) == 0o600
+        assert VAULT_SECRET not in place.text
+        fired = [one["run"]["key"] for one in place.records("fired")]
+        assert len(fired) == 2
+        assert sorted(fired) == sorted(one["run"]["key"] for one in place.records("ran"))
+        assert len(place.records("outcome")) == 2
+        assert len(place.records("kept")) == 1
+        (town.workspace / "once.txt").unlink()
+        asked = len(town.model.log)
+        loaded = load(town.directory / "hubbub.toml", environ={}, secrets=False)
+        script = await replayed(place, tmp_path / "own", loaded)
+        assert script.difference is None
+        assert (len(town.model.log), (town.workspace / "once.txt").exists()) == (asked, False)
+        for said in (
+            "SELECT e.kind, e.text FROM entries e JOIN runs r ON r.id = e.turn_id AND r.kind = 'chat'"
+            " ORDER BY e.seq",
+            "SELECT o.name, r.state FROM routine_runs r JOIN routines o ON o.id = r.routine_id ORDER BY 1",
+        ):
+            assert rows(tmp_path / "own", said) == rows(town.directory, said)
 
 
 def rows(directory: Path, sql: str) -> list[tuple[Any, ...]]:
