@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from starlette.routing import Mount, Route
+from starlette.routing import Mount
 from starlette.types import ASGIApp
 
 from bot.assembly import BuildServers, Channels, Tools, Turns
@@ -25,10 +25,9 @@ from bot.platforms import ChannelBuilder
 from bot.runtime import Certificates, StartError, ending_signals, listen, needed_to_start, url_of, with_advice
 from bot.timers import ScheduledTimers
 from bot.tools import SPILL_NAME
-from bot.web.auth import AccessRules
+from bot.web.auth import AccessRules, LoginService, login_routes, login_url, sign_in_routes
 from bot.web.files import REMOVE_EVERY_S, TIDY_EVERY_S, DeletedFiles, FileLinks
 from bot.web.health import Readiness, health_routes, metrics_routes, readiness_of
-from bot.web.login import LoginService, login_routes, login_url
 from bot.web.server import Console, OnDemand, WebServer, channel_routes
 from channels.channel import Channel
 from channels.delivery import OnPosted, unheard
@@ -118,15 +117,10 @@ class Serving:
             *login_routes(self.login, self.gate),
             *metrics_routes(dependencies.metrics, self.gate),
             *channel_routes(manager.routes(self.inbox)),
-            *self._sign_in_routes(),
+            *sign_in_routes(self._tools.sign_ins),
             *Console().routes(),
         ]
         self.web = WebServer(sock, routes)
-
-    def _sign_in_routes(self) -> list[Route]:
-        from bot.web.login import sign_in_routes
-
-        return sign_in_routes(self._tools.sign_ins)
 
     def login_url(self) -> str:
         """Return a link that logs one browser in."""

@@ -37,9 +37,9 @@ from core.safety.leaks import LeakDetector
 from core.safety.network import NetworkGuard
 from core.safety.paths import PathGuard
 from core.store.port import Store
-from core.timezones import TimeZones
 from core.tools.builtin.file_changes import append_to_file, to_its_end
-from core.tools.builtin.http import web_client
+from core.tools.builtin.web_tools import web_client
+from core.users import TimeZones
 from core.web import Interceptor, WebAnswer, WebRequest
 
 if TYPE_CHECKING:

@@ -23,13 +23,12 @@ from bot.views import ChannelView, ServerView, StatusView, TimerView
 from bot.web.accounts import Accounts
 from bot.web.answers import ApprovalsApi
 from bot.web.api import ApiParts, api
-from bot.web.auth import AccessRules
+from bot.web.auth import AccessRules, LoginService
 from bot.web.channel_setup import ChannelSetupApi
 from bot.web.extensions import CatalogApi, ExtensionsApi
 from bot.web.health import Readiness
 from bot.web.items import Presenter
 from bot.web.jobs_api import JobsApi
-from bot.web.login import LoginService
 from bot.web.operations import SettingsFileApi, SystemApi, UsageApi
 from bot.web.threads import PromptsApi
 from bot.web.webhooks import WebhookEndpoint

@@ -1,10 +1,23 @@
-"""People: a user has a role and one or more identities on channels."""
+"""People: a user has a role, one or more identities on channels, preferences, and a time zone."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import field
+from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import cache
+from typing import TYPE_CHECKING
 
+from core.clock import SECOND_US
 from core.events import Verbosity
-from core.lazy import dataclass
+from core.lazy import LazyModule, dataclass
+
+if TYPE_CHECKING:
+    import difflib
+    import zoneinfo
+
+    from core.routine import QuietHours
+else:
+    difflib, zoneinfo = LazyModule("difflib"), LazyModule("zoneinfo")
 
 
 class Thinking(StrEnum):
@@ -145,3 +158,79 @@ class ThreadKey:
 def scope_of(external_id: str | None) -> str:
     """Return the storable form of an external id, which distinguishes None from the empty string."""
     return "-" if external_id is None else f"={external_id}"
+
+
+# Time zones: the one that a name means, near matches of a wrong one, and each person's own.
+
+MAX_NEAR = 3
+MAX_COMPARED_CHARS = 60
+
+
+def zone_of(name: str) -> "zoneinfo.ZoneInfo | None":
+    """Return the time zone of that IANA name; None if there is none."""
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (KeyError, ValueError, OSError):  # unknown; not a file name; a directory, such as "Europe"
+        return None
+
+
+def timezone_named(typed: str) -> str | None:
+    """Return the IANA name of a zone as a person types it, in any case; None if there is none."""
+    return _by_name().get(_folded(typed))
+
+
+def timezones_like(typed: str) -> tuple[str, ...]:
+    """Return the names nearest to a wrong one, best first. A city alone is enough: `Berln`."""
+    wanted = _folded(typed[:MAX_COMPARED_CHARS])
+    candidates = {**_by_city(), **_by_name()}
+    found = difflib.get_close_matches(wanted, candidates, n=2 * MAX_NEAR)
+    return tuple(dict.fromkeys(candidates[one] for one in found))[:MAX_NEAR]
+
+
+class TimeZones:
+    """The time zones of people. `preferences`: returns a person's own. `default`: the hub's, for others."""
+
+    def __init__(self, preferences: Callable[[str], Awaitable[Preferences]], default: str) -> None:
+        self._preferences = preferences
+        self.default = default
+
+    async def of(self, user_id: str) -> str:
+        """Return a person's time zone. Raises StoreUnavailable."""
+        return timezone_in_force((await self._preferences(user_id)).timezone, self.default)
+
+
+def timezone_in_force(chosen: str | None, default: str) -> str:
+    """Return the chosen zone; the default if there is none, or this computer knows it no more."""
+    return default if chosen is None or zone_of(chosen) is None else chosen
+
+
+def told_at(hours: "QuietHours | None", now: int, timezone: str) -> int:
+    """Return when a notice of something that happened now is sent: after the quiet hours, if it is quiet
+    now."""
+    if hours is None:
+        return now
+    moment = datetime.fromtimestamp(now / SECOND_US, zoneinfo.ZoneInfo(timezone))
+    if not hours.cover(moment.hour * 60 + moment.minute):
+        return now
+    end = moment.replace(
+        hour=hours.end_minute // 60, minute=hours.end_minute % 60, second=0, microsecond=0, fold=0
+    )
+    if end <= moment:
+        end += timedelta(days=1)
+    return max(now, int(end.timestamp() * SECOND_US))
+
+
+def _folded(typed: str) -> str:
+    return "_".join(typed.casefold().split())
+
+
+@cache  # the names are those of files, which takes a moment to read
+def _by_name() -> dict[str, str]:
+    return {name.casefold(): name for name in sorted(zoneinfo.available_timezones())}
+
+
+@cache
+def _by_city() -> dict[str, str]:
+    # The first of several: Europe/Berlin, not an older name further down the alphabet.
+    names = sorted(zoneinfo.available_timezones(), reverse=True)
+    return {name.rpartition("/")[2].casefold(): name for name in names}

@@ -1,4 +1,4 @@
-"""Input and output of the administration commands."""
+"""Input and output of the administration commands, and of `hubbub usage`."""
 
 import getpass
 import re
@@ -12,7 +12,7 @@ import typer
 
 from bot.cli.api import HubApi, with_api
 from bot.cli.conventions import print_json, print_table, printable, when, whole
-from bot.operator.usage_views import FailingToolView
+from bot.operator.usage_views import FailingToolView, UsageListing, UsageView
 from bot.runtime import USAGE, AdminError, CommandFailed
 from bot.views import (
     DecisionView,
@@ -25,6 +25,7 @@ from bot.views import (
 )
 from core.gates import Option, ToolSetting
 from core.lazy import LazyModule
+from core.usage import MICRO_USD
 
 if TYPE_CHECKING:
     from bot.cli import show
@@ -337,3 +338,56 @@ def extension_of(
         "requirement": requirement,
         "user_id": user,
     }
+
+
+# --- usage ----------------------------------------------------------------------------------------------
+
+
+def show_usage(path: Path | None, by: str, days: int, *, as_json: bool) -> None:
+    """Print the tokens and costs of model calls."""
+    found = with_api(path, lambda api: api.get("/usage", UsageListing, by=by, days=days))
+    if as_json:
+        print_json(found)
+        return
+    if not found.rows:
+        typer.echo("No model was called in that time.")
+        return
+    columns = (
+        whole(by),
+        "calls",
+        "input",
+        "of it cached",
+        "output",
+        "cost",
+        "estimated calls",
+        "estimated tokens",
+        "estimated cost",
+    )
+    print_table(columns, map(_usage_row, found.rows))
+
+
+def _usage_row(row: UsageView) -> Sequence[str]:
+    estimated = (f"{row.estimated_calls:,}", f"{row.estimated_tokens:,}", _usd(row.estimated_cost_micro_usd))
+    return (
+        row.name,
+        f"{row.calls:,}",
+        f"{row.input_tokens:,}",
+        f"{row.cached_input_tokens:,}",
+        f"{row.output_tokens:,}",
+        _cost(row),
+        *(estimated if row.estimated_calls else ("", "", "")),
+    )
+
+
+def _cost(row: UsageView) -> str:
+    """Return the cost in the words of the console."""
+    if row.free:
+        return "free"
+    tokens = row.input_tokens + row.output_tokens + row.estimated_tokens
+    if tokens and not row.cost_micro_usd + row.estimated_cost_micro_usd:
+        return "no price set"
+    return _usd(row.cost_micro_usd)
+
+
+def _usd(micro_usd: int) -> str:
+    return f"${micro_usd / MICRO_USD:,.4f}"

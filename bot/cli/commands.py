@@ -25,12 +25,11 @@ from bot.cli.unattended_commands import jobs_commands, routines_commands
 from core.lazy import LazyModule
 
 if TYPE_CHECKING:
-    from bot.cli import admin, api, ops, show
+    from bot.cli import admin, api, ops, show, trials
     from bot.cli import chat as conversation
     from bot.cli import init as setup
     from bot.cli import sandbox as containers
     from bot.cli import serve as hub_process
-    from bot.cli import usage as model_usage
 else:
     admin = LazyModule("bot.cli.admin")
     api = LazyModule("bot.cli.api")
@@ -40,7 +39,7 @@ else:
     ops = LazyModule("bot.cli.ops")
     hub_process = LazyModule("bot.cli.serve")
     show = LazyModule("bot.cli.show")
-    model_usage = LazyModule("bot.cli.usage")
+    trials = LazyModule("bot.cli.trials")
 
 
 # `init`, `login`, `logs` and the groups `config` and `models`, parsed; see bot.cli.commands.
@@ -147,7 +146,7 @@ def logs(
 @models_commands.command("test")
 def models_test(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Send a short request to each configured model. Shows the answer, latency and tokens."""
-    finish(lambda: model_usage.try_models(config, as_json=as_json))
+    finish(lambda: trials.try_models(config, as_json=as_json))
 
 
 @config_commands.command("check")
@@ -359,7 +358,7 @@ def usage(
 
     Calls without an answer are estimated at the most they may have used, and counted apart.
     """
-    finish(lambda: model_usage.show_usage(config, by, days, as_json=as_json))
+    finish(lambda: admin.show_usage(config, by, days, as_json=as_json))
 
 
 @app.command()

@@ -18,7 +18,7 @@ import typer
 
 from bot.cli.conventions import printable
 from bot.cli.serve import own_name
-from bot.cli.setup_trials import account_that_sends, judged, require_valid, shown, tried
+from bot.cli.trials import account_that_sends, judged, require_valid, shown, tried
 from bot.config.edits import (
     DEMO,
     PLATFORMS,

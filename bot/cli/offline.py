@@ -20,13 +20,12 @@ from bot.tools import build_effective_policy, build_tools, workspace_of
 from bot.views import StatusView
 from bot.web.accounts import Accounts, KeysApi
 from bot.web.answers import ApprovalsApi
-from bot.web.auth import Caller, SoleCaller
+from bot.web.auth import Caller, LoginService, SoleCaller
 from bot.web.chat import ConversationsApi
 from bot.web.endpoints import application
 from bot.web.extensions import ExtensionsApi
 from bot.web.items import Presenter
 from bot.web.jobs_api import JobsApi
-from bot.web.login import LoginService
 from bot.web.operations import UsageApi
 from bot.web.people import People
 from bot.web.settings import SettingsApi

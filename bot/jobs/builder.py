@@ -10,6 +10,7 @@ from bot.config.load import Loaded
 from bot.config.schema import Config
 from bot.parts import Dependencies
 from bot.tools import network_guard, places_of
+from core import users
 from core.clock import Clock
 from core.ids import Ids
 from core.job import JobBudget, JobLimits, RepairTerms
@@ -25,7 +26,7 @@ from core.usage import MICRO_USD
 
 if TYPE_CHECKING:
     from bot.jobs import command_containers, containers, docker_engine, job_socket, upkeep
-    from core import routine_json, timezones
+    from core import routine_json
     from core.jobs import notices, registry, scheduler, worker
     from core.model import plan_reply
     from core.runs import unattended, unseen_models
@@ -37,7 +38,6 @@ else:
     job_socket = LazyModule("bot.jobs.job_socket")
     orchestrator = LazyModule("core.sandbox.orchestrator")
     routine_json = LazyModule("core.routine_json")
-    timezones = LazyModule("core.timezones")
     upkeep = LazyModule("bot.jobs.upkeep")
     registry = LazyModule("core.jobs.registry")
     scheduler = LazyModule("core.jobs.scheduler")
@@ -137,7 +137,7 @@ def build_jobs(
 
     def build(signals: RunSignals) -> RunEngine:
         models = unseen_models.UnseenModels(dependencies.models, dependencies.leaks, hook)
-        zones = timezones.TimeZones(store.people.preferences, config.hub.timezone)
+        zones = users.TimeZones(store.people.preferences, config.hub.timezone)
         of_host = worker.JobWorker(
             unattended.UnattendedServices(store, pipeline, clock, dependencies.ids),
             models,

@@ -70,11 +70,12 @@ from core.store.container_port import (
     StartedContainer,
     StoredChanges,
 )
-from core.store.job_port import JobEnd, JobEnded, Jobs, StartedJob, task_of
+from core.store.routine_rows import StartedJob, task_of
+from core.store.unattended_port import JobEnd, JobEnded, Jobs
 from core.store.units import committed, patiently
-from core.timezones import TimeZones
 from core.tools.registry import ToolPause
 from core.usage import CallKind, Payer
+from core.users import TimeZones
 
 logger = logging.getLogger(__name__)
 

@@ -28,7 +28,7 @@ from core.store.feed import Changes
 from core.store.port import Store
 from core.store.units import patiently
 from core.tools.builtin.extension_tools import sign_in_tools
-from core.tools.builtin.http import web_client
+from core.tools.builtin.web_tools import web_client
 from core.tools.mcp.connection import ServerFailed
 from core.tools.mcp.server import McpServers, Phase, ServerState
 from core.tools.oauth import Client, OAuthClient

@@ -46,8 +46,9 @@ from core.runs.workspace_texts import DOCUMENTS, SKILL_FILE, SKILLS
 from core.safety.fencing import ResultLimits
 from core.store.codecs import message_to_json
 from core.store.container_port import ContainerEnd
-from core.store.job_port import JobEnd, StartedJob, task_of
 from core.store.port import Store
+from core.store.routine_rows import StartedJob, task_of
+from core.store.unattended_port import JobEnd
 from core.tool import Arguments, CallContext, CallPlan, Risk, Tool, Workspace
 from core.tools.registry import ToolPause, ToolRegistry
 from core.transcript import ResultStatus, ToolResult

@@ -21,8 +21,8 @@ from core.model.visible_text import is_silent
 from core.ports import OutboxRow
 from core.routine import Lightweight
 from core.routines.definitions import definition_of
-from core.routines.events import HEARTBEAT_ID, LIST, LIST_LIMIT_BYTES
 from core.routines.run import READ_LIMIT_BYTES
+from core.routines.triggers import HEARTBEAT_ID, LIST, LIST_LIMIT_BYTES
 from core.store.accept import Accepted, AcceptView, Admission, Admitted, Judge, Verdict
 from core.store.port import Inbound, Store, Turns, UnfinishedRuns
 from core.store.routine_rows import (

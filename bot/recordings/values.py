@@ -29,7 +29,7 @@ from core.jobs.notices import ended
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Moved, Unreadable
 from core.model.base import ModelReply, ModelRequest
 from core.store.container_port import ContainerEnd, StoredChanges
-from core.store.job_port import JobEnd
+from core.store.unattended_port import JobEnd
 from core.tool import CallContext, CallPlan, Risk
 from core.web import WebAnswer, WebRequest
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from bot.config.schema import Config
 from bot.jobs.builder import build_dispatcher
 from bot.platforms import readable_files
+from core import users
 from core.clock import Clock, Timers
 from core.ids import Ids
 from core.lazy import LazyModule
@@ -24,29 +25,24 @@ from core.tools.pipeline import CallPipeline
 
 if TYPE_CHECKING:
     from bot.web import routines_api as web
-    from core import routine_json, timezones
+    from core import routine_json
     from core.jobs.service import ContainerProbe
     from core.people.notices import Notices, Recipient
     from core.routine import Match
-    from core.routines import engine, events, manage, run, tool_runs, trial
+    from core.routines import engine, manage, run, tool_runs, trial, triggers
     from core.routines import notices as routine_notices
-    from core.routines import registry as routine_registry
     from core.runs import unattended, unseen_models
     from core.runs.workspace_texts import WorkspaceTexts
 else:
     web = LazyModule("bot.web.routines_api")
     routine_json = LazyModule("core.routine_json")
-    timezones = LazyModule("core.timezones")
     engine = LazyModule("core.routines.engine")
-    events = LazyModule("core.routines.events")
-    full_jobs = LazyModule("core.routines.tool_runs")
-    heartbeat = LazyModule("core.routines.events")
     manage = LazyModule("core.routines.manage")
     routine_notices = LazyModule("core.routines.notices")
-    routine_registry = LazyModule("core.routines.registry")
     run = LazyModule("core.routines.run")
     tool_runs = LazyModule("core.routines.tool_runs")
     trial = LazyModule("core.routines.trial")
+    triggers = LazyModule("core.routines.triggers")
     unattended = LazyModule("core.runs.unattended")
     unseen_models = LazyModule("core.runs.unseen_models")
 
@@ -99,8 +95,8 @@ def build_routines(
 
 async def _keep_heartbeat(config: Config, store: Store, clock: Clock) -> None:
     beat = config.heartbeat
-    schedule = events.schedule_of_beats(beat.every_s, beat.at) if beat.enabled else None
-    await events.keep_heartbeat(store, config.hub.owner, schedule, config.hub.timezone, clock)
+    schedule = triggers.schedule_of_beats(beat.every_s, beat.at) if beat.enabled else None
+    await triggers.keep_heartbeat(store, config.hub.owner, schedule, config.hub.timezone, clock)
 
 
 def build_engine(
@@ -126,7 +122,7 @@ def build_engine(
     async def send(key: str, to: "Recipient", message: Message) -> bool:
         return await notices().send(key, to, message)
 
-    zones = timezones.TimeZones(store.people.preferences, config.hub.timezone)
+    zones = users.TimeZones(store.people.preferences, config.hub.timezone)
     unseen = unseen_models.UnseenModels(models, leaks, hook)
     read_file = readable_files(PathGuard(config.workspace.dir, closed))
     calls = tool_runs.ToolRuns(unattended.UnattendedServices(store, pipeline, clock, ids))
@@ -138,19 +134,19 @@ def build_engine(
     notifier = routine_notices.RoutineNotifier(store.run_views, send, notice_threads, clock)
     # Someone who chose the time of day wants it then.
     awake = None if config.heartbeat.at else routine_json.read_hours(config.heartbeat.active_hours)
-    beat = events.Heartbeat(read_file, awake, clock)
+    beat = triggers.Heartbeat(read_file, awake, clock)
     jobs = tool_runs.FullJobServices(
         store.runs, lambda: build_dispatcher(config, pipeline, ids), probe, owner_of, zones, clock
     )
-    hub_events = events.HubEvents(
-        events.SystemEvents(store, lambda _: signals.wake(), clock, ids), config.hub.owner, ids
+    hub_events = triggers.HubEvents(
+        triggers.SystemEvents(store, lambda _: signals.wake(), clock, ids), config.hub.owner, ids
     )
     parts = engine.EngineParts(
         store,
         runs,
         notifier,
-        routine_registry.PatternRegistry(),
-        routine_registry.WebhookRegistry(),
+        triggers.PatternRegistry(),
+        triggers.WebhookRegistry(),
         tool_runs.FullJobs(jobs),
         beat,
         hub_events,

@@ -10,11 +10,10 @@ from starlette.responses import JSONResponse, Response
 
 from bot.runtime import AdminError
 from bot.views import DecisionView, PairingRequestView
-from bot.web.auth import LOOPBACK_HOSTS, hash_of, new_key
+from bot.web.auth import LOOPBACK_HOSTS, LoginService, hash_of, login_url, new_key
 from bot.web.blocks import Page
-from bot.web.endpoints import Call, Endpoint, Given, Limit, RemovedView, ShortText, UndoOf, decision_endpoint
-from bot.web.login import LoginService, login_url
-from bot.web.responses import ApiError, not_found
+from bot.web.endpoints import Call, Endpoint, Limit, RemovedView, ShortText, UndoOf, decision_endpoint
+from bot.web.responses import ApiError, Given, not_found
 from channels.webchat import WEB
 from core.ids import Ids
 from core.lazy import LazyModule

@@ -9,8 +9,9 @@ from bot.runtime import AdminError
 from bot.views import DecisionView
 from bot.web.auth import Caller
 from bot.web.blocks import ApprovalPage, Page
-from bot.web.endpoints import Call, Cursor, Endpoint, Given, Limit, ShortText, cursor_of, position_of
+from bot.web.endpoints import Call, Cursor, Endpoint, Limit, ShortText, cursor_of, position_of
 from bot.web.items import Presenter
+from bot.web.responses import Given
 from channels.webchat import WEB
 from core.clock import SECOND_US, Clock
 from core.consent import card_texts

@@ -22,18 +22,17 @@ from bot.runtime import version
 from bot.views import StatusView
 from bot.web.accounts import Accounts, KeysApi, MemoryApi
 from bot.web.answers import ApprovalsApi
-from bot.web.auth import SESSION_HEADER, AccessRules, ApiGuard
+from bot.web.auth import SESSION_HEADER, AccessRules, ApiGuard, LoginService
 from bot.web.channel_setup import ChannelSetupApi
 from bot.web.chat import Chat, ConversationsApi, FilesOfThreads
-from bot.web.endpoints import Call, Endpoint, Given, Nothing, application
+from bot.web.endpoints import Call, Endpoint, Nothing, application
 from bot.web.extensions import CatalogApi, ExtensionsApi
 from bot.web.files import FileUploads
 from bot.web.items import Presenter, SensitiveArguments
 from bot.web.jobs_api import JobsApi
-from bot.web.login import LoginService
 from bot.web.operations import AuditApi, SettingsFileApi, SystemApi, UsageApi
 from bot.web.people import People, StatusApi
-from bot.web.responses import ErrorPage
+from bot.web.responses import ErrorPage, Given
 from bot.web.routines_api import RoutinesApi
 from bot.web.settings import ApprovalPolicies, SettingsApi
 from bot.web.stream import ChannelStates, JobStreams

@@ -13,7 +13,8 @@ from bot.operator.settings import SettingsService
 from bot.ops.probes import Finding, Health, channel_trial
 from bot.runtime import AdminError
 from bot.web.blocks import Page
-from bot.web.endpoints import Call, Endpoint, Given, ShortText
+from bot.web.endpoints import Call, Endpoint, ShortText
+from bot.web.responses import Given
 from core.lazy import dataclass
 from core.store.facets import Secrets
 

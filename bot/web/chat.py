@@ -15,9 +15,9 @@ from bot.operator.exports import ThreadExports
 from bot.views import DecisionView, ThreadView
 from bot.web.auth import Caller
 from bot.web.blocks import FileLinkPage, Page
-from bot.web.endpoints import Call, Endpoint, Given, body_in_time, pieces_of
+from bot.web.endpoints import Call, Endpoint
 from bot.web.files import LIMIT_BYTES, EmptyUpload, FileLinks, FileUploads, TooManyUploads, file_target
-from bot.web.responses import ApiError, not_found
+from bot.web.responses import ApiError, Given, body_in_time, not_found, pieces_of
 from bot.web.threads import ClientKey, thread_seen_by
 from channels.webchat import WEB, WebChannel, event_key
 from core.errors import IllegalChange, ToolDenied, ToolFailed

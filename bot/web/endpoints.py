@@ -1,14 +1,12 @@
 """The API as a table: method, path, what it takes and what it answers. Routes and the OpenAPI document are
 made of the same rows."""
 
-import asyncio
-import contextlib
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -19,23 +17,14 @@ from starlette.types import ASGIApp
 
 from bot.views import DecisionView
 from bot.web.auth import Caller, caller_of
-from bot.web.responses import HANDLERS, ApiError, not_found
+from bot.web.responses import HANDLERS, ApiError, Given, body_of, not_found
 from core.lazy import dataclass
 from core.off_loop import ValueCount
 from core.users import Principal
 
-BODY_LIMIT_BYTES = 512 * 1024
-"""Room for the longest message with every character escaped twice over, as JSON may."""
 MAX_BODY_VALUES = 20_000
 """Limit of the JSON values in a body: they are parsed and checked on the event loop."""
-BODY_LIMIT_S = 10.0
 MAX_LIMIT = 1000
-
-
-class Given(BaseModel):
-    """A request's body or query. Closed: an unknown key is a mistake."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Nothing(Given):
@@ -190,37 +179,6 @@ async def _json_of(request: Request) -> bytes:
     if ValueCount().add(body) > MAX_BODY_VALUES:
         raise HTTPException(413, f"the body has over {MAX_BODY_VALUES:,} JSON values")
     return body
-
-
-async def body_of(
-    request: Request, limit_bytes: int = BODY_LIMIT_BYTES, limit_s: float = BODY_LIMIT_S
-) -> bytes:
-    """Return the raw body, within its limits of size and time. Raises HTTPException."""
-    body = bytearray()
-    async with body_in_time(limit_s):
-        async for chunk in pieces_of(request, limit_bytes):
-            body += chunk
-    return bytes(body)
-
-
-async def pieces_of(request: Request, limit_bytes: int) -> AsyncGenerator[bytes, None]:
-    """Yield the raw body as it arrives, up to its limit. Raises HTTPException."""
-    size_bytes = 0
-    async for chunk in request.stream():
-        size_bytes += len(chunk)
-        if size_bytes > limit_bytes:
-            raise HTTPException(413, f"the body is over {limit_bytes} bytes")
-        yield chunk
-
-
-@contextlib.asynccontextmanager
-async def body_in_time(limit_s: float) -> AsyncIterator[None]:
-    """Read a body within the time it has. Raises HTTPException."""
-    try:
-        async with asyncio.timeout(limit_s):
-            yield
-    except TimeoutError as error:
-        raise HTTPException(408, f"the body did not arrive within {limit_s:g} s") from error
 
 
 # Where a page of a list ends, as a text that only the hub makes sense of.

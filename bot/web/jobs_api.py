@@ -9,8 +9,9 @@ from pydantic import Field
 
 from bot.operator.unattended_views import ChangesView, JobEventView, JobPartsView, JobView, SubtaskView
 from bot.web.blocks import Page
-from bot.web.endpoints import Call, Endpoint, Given, ShortText
+from bot.web.endpoints import Call, Endpoint, ShortText
 from bot.web.items import sent_files
+from bot.web.responses import Given
 from channels.webchat import WEB
 from core.job import MAX_TASK_CHARS, WORKER, JobRow
 from core.messages import Address

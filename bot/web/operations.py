@@ -34,9 +34,9 @@ from bot.runtime import AdminError
 from bot.views import StatusView
 from bot.web.auth import AccessRules
 from bot.web.blocks import BackupLink, FileLinkPage
-from bot.web.endpoints import Call, Endpoint, Given, Limit, ShortText
+from bot.web.endpoints import Call, Endpoint, Limit, ShortText
 from bot.web.files import FileLinks
-from bot.web.responses import ApiError, Event, EventStream
+from bot.web.responses import ApiError, Event, EventStream, Given
 from core.audit.linker import Head
 from core.audit_chain import AuditKind
 from core.clock import SECOND_US, Clock

@@ -2,31 +2,26 @@
 
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from bot.runtime import AdminError, version
 from bot.views import DecisionView, StatusView, UserView
 from bot.web.blocks import NamedPerson, Page
-from bot.web.endpoints import Call, Endpoint, Given, Limit, ShortText, decision_endpoint
+from bot.web.endpoints import Call, Endpoint, Limit, ShortText, decision_endpoint
+from bot.web.responses import Given
 from bot.web.stream import ChannelStates
 from bot.web.threads import first_model
 from channels.webchat import WEB
-from core import texts
+from core import texts, users
 from core.consent.cards import under_grant_line
 from core.ids import Ids
-from core.lazy import LazyModule
 from core.store.accounts import NoiseRow
 from core.store.feed import Explanations
 from core.store.port import Store
 from core.store.rows import Explanation
 from core.users import Person, Preferences, Role, Thinking
-
-if TYPE_CHECKING:
-    from core import timezones
-else:
-    timezones = LazyModule("core.timezones")
 
 
 class NewUser(Given):
@@ -126,7 +121,7 @@ class People:
             models=tuple(self._models),
             model=first_model(preferences.chosen.model, self._models),
             commands=tuple(CommandPage(name=name, about=about) for name, about in texts.COMMANDS),
-            timezone=timezones.in_force(preferences.timezone, self._timezone),
+            timezone=users.timezone_in_force(preferences.timezone, self._timezone),
         )
 
     async def status(self, call: Call) -> StatusView:
@@ -148,9 +143,9 @@ class People:
     async def set_timezone(self, call: Call) -> DecisionView:
         """Set a user's time zone, which applies to their quiet hours."""
         body: TimezoneOf = call.body
-        name = None if body.timezone is None else timezones.named(body.timezone)
+        name = None if body.timezone is None else users.timezone_named(body.timezone)
         if body.timezone is not None and name is None:
-            near = " or ".join(timezones.near(body.timezone)) or "a name such as Europe/Berlin"
+            near = " or ".join(users.timezones_like(body.timezone)) or "a name such as Europe/Berlin"
             reason = f"no time zone is called {body.timezone}; write {near}"
             raise AdminError("unusable", reason, "timezone")
         await self._prefer(body.user_id, lambda was: replace(was, timezone=name))

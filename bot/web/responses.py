@@ -1,12 +1,13 @@
-"""Responses of the API: errors, which are `{"error": {"code", "message", "field"?}}`, always, and streams of
-server-sent events."""
+"""Requests and responses of the API: bodies within their limits, errors, which are
+`{"error": {"code", "message", "field"?}}`, always, and streams of server-sent events."""
 
 import asyncio
+import contextlib
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -19,6 +20,47 @@ from core.errors import HubError, IllegalChange, InboxUnavailable, StoreUnavaila
 from core.job import JobRefused, NoSuchJob
 from core.lazy import dataclass
 from core.routine_json import RoutineNotFound, RoutineRefused
+
+BODY_LIMIT_BYTES = 512 * 1024
+"""Room for the longest message with every character escaped twice over, as JSON may."""
+BODY_LIMIT_S = 10.0
+
+
+class Given(BaseModel):
+    """A request's body or query. Closed: an unknown key is a mistake."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+async def body_of(
+    request: Request, limit_bytes: int = BODY_LIMIT_BYTES, limit_s: float = BODY_LIMIT_S
+) -> bytes:
+    """Return the raw body, within its limits of size and time. Raises HTTPException."""
+    body = bytearray()
+    async with body_in_time(limit_s):
+        async for chunk in pieces_of(request, limit_bytes):
+            body += chunk
+    return bytes(body)
+
+
+async def pieces_of(request: Request, limit_bytes: int) -> AsyncGenerator[bytes, None]:
+    """Yield the raw body as it arrives, up to its limit. Raises HTTPException."""
+    size_bytes = 0
+    async for chunk in request.stream():
+        size_bytes += len(chunk)
+        if size_bytes > limit_bytes:
+            raise HTTPException(413, f"the body is over {limit_bytes} bytes")
+        yield chunk
+
+
+@contextlib.asynccontextmanager
+async def body_in_time(limit_s: float) -> AsyncIterator[None]:
+    """Read a body within the time it has. Raises HTTPException."""
+    try:
+        async with asyncio.timeout(limit_s):
+            yield
+    except TimeoutError as error:
+        raise HTTPException(408, f"the body did not arrive within {limit_s:g} s") from error
 
 
 class ErrorDetail(BaseModel):

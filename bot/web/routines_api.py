@@ -21,7 +21,8 @@ from bot.operator.unattended_views import (
     RunView,
 )
 from bot.runtime import AdminError
-from bot.web.endpoints import Call, Endpoint, Given, ShortText
+from bot.web.endpoints import Call, Endpoint, ShortText
+from bot.web.responses import Given
 from core.clock import Clock
 from core.ids import Ids
 from core.routine import Definition, Filters, QuietHours
@@ -32,8 +33,8 @@ from core.routines.tool_runs import outlook_of
 from core.routines.trial import Moment, calendar, try_page, try_text
 from core.store.port import Store
 from core.store.routine_rows import RoutineRow
-from core.timezones import zone
 from core.tools.pipeline import CallPipeline
+from core.users import zone_of
 
 # The form of a routine, as JSON Schema: what `core.routine_json` reads, told by the same dataclasses.
 #
@@ -275,7 +276,7 @@ class RoutinesApi:
     async def calendar(self, call: Call) -> CalendarView:
         """Return the upcoming runs of the caller's schedules, day by day."""
         query: Days = call.query
-        found = zone(query.timezone)
+        found = zone_of(query.timezone)
         if found is None:
             raise AdminError("unusable", "must be the name of a time zone", "timezone")
         rows = await self._store.routines.routines_due_first(call.principal.user_id, MAX_IN_CALENDAR + 1)

@@ -12,8 +12,8 @@ from bot.operator.usage_views import FailingToolView
 from bot.views import DecisionView, GrantView, PermissionView, SecretView
 from bot.web.auth import Caller
 from bot.web.blocks import Page
-from bot.web.endpoints import Call, Endpoint, Given, Limit, ShortText
-from bot.web.responses import ApiError, not_found
+from bot.web.endpoints import Call, Endpoint, Limit, ShortText
+from bot.web.responses import ApiError, Given, not_found
 from bot.web.threads import thread_seen_by
 from core.approvals import (
     MAX_LOOP_S,

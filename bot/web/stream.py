@@ -39,8 +39,7 @@ from core.job import JobEvent
 from core.lazy import dataclass
 from core.messages import Address
 from core.store.feed import CardSettled, CardShown, FeedItem, Feeds
-from core.store.job_port import Jobs
-from core.store.routine_port import Routines, RunViews
+from core.store.unattended_port import Jobs, Routines, RunViews
 from core.transcript import AssistantSaid
 
 BATCH = 200

@@ -11,9 +11,9 @@ from bot.live import Live, TooManySubscribers
 from bot.views import PromptPartView, PromptView
 from bot.web.auth import AccessRules
 from bot.web.blocks import ApprovalPage, Page
-from bot.web.endpoints import Call, Cursor, Endpoint, Given, Limit, cursor_of, position_of
+from bot.web.endpoints import Call, Cursor, Endpoint, Limit, cursor_of, position_of
 from bot.web.items import Item, Presenter, ThreadPage, WaitingView
-from bot.web.responses import ApiError, EventStream, not_found, resumed_at
+from bot.web.responses import ApiError, EventStream, Given, not_found, resumed_at
 from bot.web.stream import ChannelStates, ListStream, Onlooker, ThreadStream
 from channels.webchat import WebChannel
 from core.clock import Clock

@@ -16,8 +16,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from bot.web.endpoints import Call, Endpoint, body_of
-from bot.web.responses import error_response
+from bot.web.endpoints import Call, Endpoint
+from bot.web.responses import body_of, error_response
 from core.clock import Clock
 from core.errors import StoreUnavailable
 from core.lazy import dataclass

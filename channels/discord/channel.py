@@ -5,7 +5,7 @@ import logging
 import ssl
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from channels.channel import Connected, HeldConversations, Look, Payload, Route
 from channels.discord import outbound
@@ -19,7 +19,6 @@ from channels.discord.addresses import (
     snowflake_of,
 )
 from channels.discord.client import DiscordClient, Server
-from channels.discord.errors import first_of
 from channels.discord.gateway import Gateway
 from channels.discord.handler import EventHandler, Pending
 from channels.discord.inbound import OPTION, Account, Channel, Where, where_of
@@ -333,7 +332,7 @@ class DiscordChannel:
                 tasks.create_task(menu, name=f"menu of {self._name}")
                 await gateway.run(connected, on_session)
         except ExceptionGroup as group:
-            raise first_of(group) from None
+            raise _first_of(group) from None
 
     # --- sending -----------------------------------------------------------------------------------------
 
@@ -412,3 +411,12 @@ class DiscordChannel:
 
     async def close(self) -> None:
         await self._client.close()
+
+
+def _first_of(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the most significant of several simultaneous errors: a rejected token comes first."""
+    refused = group.subgroup(AuthRejected)
+    error: BaseException = refused or group
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error

@@ -19,8 +19,7 @@ from discord.backoff import ExponentialBackoff
 from discord.gateway import DiscordWebSocket, ReconnectWebSocket
 
 from channels.channel import Connected
-from channels.discord.client import DiscordHttp, Server, entered
-from channels.discord.errors import FAILURES, channel_error
+from channels.discord.client import FAILURES, DiscordHttp, Server, channel_error, entered
 from channels.discord.handler import EventHandler
 from channels.discord.inbound import Where
 from core.errors import Unavailable

@@ -23,8 +23,7 @@ from channels.slack.addresses import (
     ref_of,
     ts_of,
 )
-from channels.slack.client import METADATA_TYPE, SlackClient, in_thread
-from channels.slack.errors import Declined
+from channels.slack.client import METADATA_TYPE, Declined, SlackClient, in_thread
 from channels.slack.events import COMMANDS, EVENTS, INTERACTIVITY, HttpReceiver, SocketReceiver
 from channels.slack.handler import CatchUp, EventHandler
 from channels.slack.inbound import Account

@@ -30,7 +30,7 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from channels.channel import HttpRequest, HttpResponse
-from channels.slack.errors import FAILURES, channel_error
+from channels.slack.client import FAILURES, channel_error
 from channels.slack.handler import EventHandler
 from channels.slack.inbound import is_by_bot
 from core.clock import SECOND_US, Clock

@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 
 from channels.channel import FILE, Payload
 from channels.slack.addresses import ParsedAddress, ParsedRef, address_of
-from channels.slack.client import Sent, SlackClient, marked
-from channels.slack.errors import Declined
+from channels.slack.client import Declined, Sent, SlackClient, marked
 from channels.slack.inbound import typed_here
 from channels.text.blocks import Mark, showable
 from channels.text.chunking import Chunk, Code, Line, Part, Run, parts_of, split

@@ -20,10 +20,9 @@ from core.runs.unseen_models import UnseenModels
 from core.safety.fencing import FENCE_RULE, fence_tool_output, sanitise
 from core.store.feed import Threads
 from core.store.port import People
-from core.timezones import TimeZones
 from core.transcript import AssistantSaid, Entry, OperatorSaid, UserSaid
 from core.usage import CallKind, Payer
-from core.users import Role
+from core.users import Role, TimeZones
 
 logger = logging.getLogger(__name__)
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
-from core import texts
+from core import texts, users
 from core.approvals import (
     MAX_LOOP_S,
     MAX_ROUNDS,
@@ -34,7 +34,6 @@ from core.inbound.submission import (
     UnknownCommand,
 )
 from core.inbound.thread_commands import thread_setting
-from core.lazy import LazyModule
 from core.messages import InboundMessage, plain
 from core.people import pairing
 from core.people.access import Access, Console
@@ -64,11 +63,6 @@ from core.store.effects import (
 )
 from core.store.rows import TurnState
 from core.users import Principal, Role
-
-if TYPE_CHECKING:
-    from core import timezones
-else:
-    timezones = LazyModule("core.timezones")
 
 # `/approvals` and `/grants`: the settings for approval requests that a person changes in chat.
 
@@ -311,8 +305,8 @@ def timezone(wanted: str, view: AcceptView, hubs: str) -> Verdict:
         return _said("command: /timezone", texts.timezone(own, hubs))
     if wanted.lower() == BACK:
         name = None
-    elif (name := timezones.named(wanted)) is None:
-        return refused("no such time zone", texts.unknown_timezone(wanted, timezones.near(wanted)))
+    elif (name := users.timezone_named(wanted)) is None:
+        return refused("no such time zone", texts.unknown_timezone(wanted, users.timezones_like(wanted)))
     effects = (SetTimezone(name), Say(plain(texts.timezone(name, hubs))))
     return Verdict("command: /timezone", effects)
 

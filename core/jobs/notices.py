@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from core.clock import Timers
     from core.ports import OutboxListener
     from core.store.feed import Changes
-    from core.store.job_port import JobMonitors
+    from core.store.unattended_port import JobMonitors
 
 logger = logging.getLogger(__name__)
 

@@ -26,8 +26,8 @@ from core.messages import Address
 from core.safety.fencing import sanitise, unfence
 from core.safety.leaks import LeakDetector
 from core.store.container_port import ContainerRecords, ContainerUse, StoredChanges
-from core.store.job_port import JobMonitors, JobParts, Jobs, SubtaskRow
 from core.store.rows import CallRow, CallState
+from core.store.unattended_port import JobMonitors, JobParts, Jobs, SubtaskRow
 from core.tool import Effect
 from core.users import Principal
 

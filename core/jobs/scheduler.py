@@ -17,7 +17,7 @@ from core.job import JobLimits, RepairTerms
 from core.jobs.notices import in_words
 from core.off_loop import LeftRunning
 from core.runs.registry import Pulse, Run, RunRegistry, RunSignals
-from core.store.job_port import StartedJob
+from core.store.routine_rows import StartedJob
 from core.store.rows import UnfinishedRun
 
 logger = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ AGAIN_S = 5.0
 
 
 class Claims(Protocol):
-    """The store's units by which jobs of a kind come into this hub's hand; see core.store.job_port.Jobs."""
+    """The store's units by which jobs of a kind come into this hub's hand; see `Jobs`."""
 
     async def begin_jobs(self, limits: JobLimits) -> Sequence[StartedJob]: ...
 

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from core.ports import OutboxListener
     from core.store.container_port import ContainerEnd, EgressUse
     from core.store.feed import Changes
-    from core.store.job_port import JobViews
     from core.store.port import Store
     from core.store.rows import UnfinishedRun
+    from core.store.unattended_port import JobViews
 
 
 class Monitor(Protocol):

@@ -32,11 +32,12 @@ from core.runs.registry import Run
 from core.runs.unattended import UnattendedServices, UnattendedStart, partial_result
 from core.runs.unseen_models import UnseenModels, UnseenRun, missing_grants
 from core.safety.fencing import FENCE_RULE
-from core.store.job_port import JobEnd, StartedJob
+from core.store.routine_rows import StartedJob
+from core.store.unattended_port import JobEnd
 from core.store.units import committed, patiently
-from core.timezones import TimeZones, in_force, told_at
 from core.transcript import AssistantSaid, Note, Origin, ToolCalled, in_call_order
 from core.usage import MICRO_USD, NOTHING_USED, CallKind, Payer
+from core.users import TimeZones, timezone_in_force, told_at
 
 ReadPlan = Callable[[str], JobPlan]
 """Reads a plan from a model's reply. Raises UnusablePlan."""
@@ -381,7 +382,7 @@ class JobWorker:
 
     def _told_at(self, chosen: str | None) -> int:
         """Return when an end that is recorded now is told to an owner who chose that time zone."""
-        zone = in_force(chosen, self._timezones.default)
+        zone = timezone_in_force(chosen, self._timezones.default)
         return told_at(self._quiet_hours, self._services.clock.now(), zone)
 
 

@@ -36,8 +36,7 @@ from core.routine import (
 )
 from core.routine_json import Problem, definition_to_json, read_definition
 from core.store.routine_rows import RoutineRow, RoutineText
-from core.timezones import zone
-from core.users import Principal, Role
+from core.users import Principal, Role, zone_of
 
 if TYPE_CHECKING:
     from core.jobs.service import JobDispatcher
@@ -306,7 +305,7 @@ def _pattern(trigger: Event) -> Iterator[Problem]:
 def _cron(trigger: Cron) -> Iterator[Problem]:
     faults = tuple(_text("trigger.schedule", trigger.schedule, MAX_WORD))
     yield from faults or _schedule(trigger)
-    if zone(trigger.timezone) is None:
+    if zone_of(trigger.timezone) is None:
         yield Problem("trigger.timezone", "must be the name of a time zone, such as Europe/Berlin")
     yield from _between("trigger.catch_up_limit", trigger.catch_up_limit, 1, 100)
     yield from _between("trigger.jitter_s", trigger.jitter_s, 0, 3600)
@@ -316,7 +315,7 @@ def _schedule(trigger: Cron) -> Iterator[Problem]:
     # Loaded to save a schedule, and where routines have schedules.
 
     try:
-        schedule.Schedule(trigger.schedule, zone(trigger.timezone) or UTC)
+        schedule.Schedule(trigger.schedule, zone_of(trigger.timezone) or UTC)
     except schedule.ScheduleRefused as refused:
         yield Problem("trigger.schedule", str(refused))
 

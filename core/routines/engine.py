@@ -32,14 +32,13 @@ from core.routine import (
     claim_key,
 )
 from core.routine_json import input_to_json
-from core.routines import notices
+from core.routines import notices, triggers
 from core.routines.definitions import definition_of, fingerprint, read_text
-from core.routines.events import HEARTBEAT_ID, Asleep, Heartbeat, HubEvents
 from core.routines.notices import RoutineNotifier, is_told
-from core.routines.registry import PatternRegistry, WebhookEntry, WebhookRegistry
 from core.routines.run import LightweightRuns, Performed
 from core.routines.schedule import jitter_us, slots_due
 from core.routines.tool_runs import FullJobs, performed_by, thread_of
+from core.routines.triggers import HEARTBEAT_ID, Asleep, Heartbeat, HubEvents
 from core.runs.metering import OwnBudgetUsedUp
 from core.runs.registry import Run, RunRegistry, RunSignals
 from core.runs.unattended import remarks_of
@@ -47,8 +46,8 @@ from core.store.port import Store
 from core.store.routine_rows import BudgetDay, NewRun, NextDue, RoutineRow, RunEnd, StartedRun
 from core.store.rows import UnfinishedRun
 from core.store.units import patiently
-from core.timezones import TimeZones, in_force, told_at
 from core.usage import day_start
+from core.users import TimeZones, timezone_in_force, told_at
 
 logger = logging.getLogger(__name__)
 
@@ -104,7 +103,7 @@ def budget_day(now: int, timezone: str) -> BudgetDay:
             read = read_text(definition)
         except ValueError:
             return notices.budget_used_up("?", why), now
-        quiet_in = in_force(owners, timezone)
+        quiet_in = timezone_in_force(owners, timezone)
         return notices.budget_used_up(read.name, why), told_at(read.notify.quiet_hours, now, quiet_in)
 
     return BudgetDay(day_start(now, timezone), told)
@@ -146,8 +145,8 @@ class EngineParts:
     store: Store
     runs: LightweightRuns
     notifier: RoutineNotifier
-    patterns: PatternRegistry
-    webhooks: WebhookRegistry
+    patterns: triggers.PatternRegistry
+    webhooks: triggers.WebhookRegistry
     full_jobs: FullJobs
     heartbeat: Heartbeat
     events: HubEvents
@@ -185,7 +184,7 @@ class RoutineEngine:
         self._parts.patterns.deleted(routine_id)
         self._parts.webhooks.deleted(routine_id)
 
-    def webhook(self, path: str) -> WebhookEntry | None:
+    def webhook(self, path: str) -> triggers.WebhookEntry | None:
         return self._parts.webhooks.at(path)
 
     # --- starting --------------------------------------------------------------------------------------

@@ -12,14 +12,13 @@ from core.ids import Ids
 from core.routine import Action, Cron, Definition, FullJob, ManualInput, Webhook, claim_key, is_once
 from core.routine_json import Problem, RoutineNotFound, RoutineRefused, input_to_json, read_definition
 from core.routines.definitions import change, definition_of, not_permitted, text_of, validate
-from core.routines.events import HEARTBEAT_ID, HUB, SystemEvents
 from core.routines.schedule import next_slot, with_time_in_full
 from core.routines.service import ChangeListener
+from core.routines.triggers import HEARTBEAT_ID, HUB, SystemEvents
 from core.safety.leaks import LeakDetector
 from core.store.port import Store
 from core.store.routine_rows import NewRun, RoutineRow, RoutineRunRow, RoutineText
-from core.timezones import in_force
-from core.users import Principal, Role
+from core.users import Principal, Role, timezone_in_force
 
 if TYPE_CHECKING:
     from core.jobs.service import JobDispatcher
@@ -207,7 +206,7 @@ class RoutineManager:
     # --- shared ----------------------------------------------------------------------------------------
 
     async def _zone_of(self, by: Principal) -> str:
-        return in_force((await self._store.people.preferences(by.user_id)).timezone, self._timezone)
+        return timezone_in_force((await self._store.people.preferences(by.user_id)).timezone, self._timezone)
 
     def _judged(
         self, found: Definition | tuple[Problem, ...], by: Principal, *, formal: bool = False

@@ -17,8 +17,8 @@ from core.routine import Notify, Reminder, RunStatus
 from core.routines.definitions import read_text
 from core.runs.unseen_models import missing_blocks
 from core.store.facets import NoticeAddress
-from core.store.routine_port import RunViews
 from core.store.routine_rows import DueNotice, MenuView
+from core.store.unattended_port import RunViews
 
 DETAILS, PAUSE, RUN_AGAIN = "Details", "Pause", "Run again"
 ALLOW = "Allow for this routine"

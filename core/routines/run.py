@@ -33,10 +33,9 @@ from core.runs.unseen_models import UnseenModels, UnseenRun
 from core.runs.workspace_texts import Document, Skill, WorkspaceTexts, chosen
 from core.safety.fencing import FENCE_RULE, fence_tool_output
 from core.store.routine_rows import RunSteps, StartedRun
-from core.timezones import TimeZones
 from core.transcript import AssistantSaid
 from core.usage import CallKind, Payer
-from core.users import Principal
+from core.users import Principal, TimeZones
 
 # The prompts of a lightweight run, and the reading of its reply. Pure.
 

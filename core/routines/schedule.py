@@ -27,7 +27,7 @@ from cronsim import CronSim, CronSimError
 from core.clock import SECOND_US
 from core.lazy import dataclass
 from core.routine import FORMS, Cron, Downtime, Once, in_full, is_once, read_once
-from core.timezones import zone
+from core.users import zone_of
 
 # The text of a schedule, read once: the computation of slots and the description share the
 # result.
@@ -421,12 +421,12 @@ def with_time_in_full(page: Mapping[str, object], now: int, timezone: str) -> Ma
     if not isinstance(schedule, str) or not isinstance(named, str):
         return page
     moment = datetime.fromtimestamp(now // SECOND_US, UTC)
-    return {**page, "trigger": {**trigger, "schedule": in_full(schedule, moment, zone(named) or UTC)}}
+    return {**page, "trigger": {**trigger, "schedule": in_full(schedule, moment, zone_of(named) or UTC)}}
 
 
 @lru_cache(maxsize=1024)
 def _schedule(text: str, timezone: str, anchor: int) -> Schedule:
-    found = zone(timezone)
+    found = zone_of(timezone)
     if found is None:
         raise ValueError(f"there is no time zone {timezone}")
     return Schedule(text, found, anchor)

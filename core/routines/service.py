@@ -10,9 +10,9 @@ from core.runs.registry import LazyEngine, RunEngine, RunSignals
 
 if TYPE_CHECKING:
     from core.routine import Match
-    from core.routines.registry import WebhookEntry
-    from core.store.routine_port import Routines
+    from core.routines.triggers import WebhookEntry
     from core.store.routine_rows import RoutineRow
+    from core.store.unattended_port import Routines
 
 logger = logging.getLogger(__name__)
 

@@ -29,13 +29,12 @@ from core.runs.registry import Run
 from core.runs.unattended import UnattendedRun, UnattendedServices, UnattendedStart, remarks_of
 from core.runs.unseen_models import Outlook, UnseenRun, missing_grants, scope_of_job
 from core.runs.workspace_texts import Skill, narrowed
-from core.store.routine_port import RoutineRuns
 from core.store.routine_rows import JobOfRun, RunSteps, StartedRun
+from core.store.unattended_port import RoutineRuns
 from core.store.units import patiently
-from core.timezones import TimeZones
 from core.tools.pipeline import CallPipeline
 from core.transcript import UserSaid
-from core.users import Principal
+from core.users import Principal, TimeZones
 
 # The scope of a run, fixed when it began.
 

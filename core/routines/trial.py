@@ -43,8 +43,7 @@ from core.routines.schedule import (
     with_time_in_full,
 )
 from core.store.routine_rows import RoutineRow, resting
-from core.timezones import zone
-from core.users import Principal
+from core.users import Principal, zone_of
 
 if TYPE_CHECKING:
     from core.jobs.service import JobDispatcher
@@ -92,7 +91,7 @@ def describe(schedule: str, timezone: str = "") -> str:
 
 def _once(once: Once, timezone: str) -> str:
     """Describe one time; of one that clocks skip, also why it is later than written."""
-    found = zone(timezone) if timezone else None
+    found = zone_of(timezone) if timezone else None
     local = once_at(once, found or UTC).astimezone(found or UTC)
     words = f"once at {local:%Y-%m-%d} {_clock(local)}{f' ({timezone})' if found else ''}"
     skipped = not once.exact and local.replace(tzinfo=None) != once.reading

@@ -21,11 +21,10 @@ from core.lazy import dataclass
 from core.off_loop import json_off_loop, off_loop
 from core.routine import Signature, Webhook, WebhookInput, claim_key, kept
 from core.routine_json import input_to_json
-from core.routines.events import passes, value_of
-from core.routines.registry import WebhookEntry
+from core.routines.triggers import WebhookEntry, passes, value_of
 from core.safety.leaks import LeakDetector
-from core.store.routine_port import RoutineRuns
 from core.store.routine_rows import ClaimRefusal, NewRun
+from core.store.unattended_port import RoutineRuns
 
 # Authentication of deliveries: signatures, as their senders document them.
 #

@@ -10,12 +10,12 @@ from dataclasses import field
 from datetime import datetime
 from functools import lru_cache
 from operator import attrgetter
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
+from core import users
 from core.clock import SECOND_US
 from core.consent.rules import Interactive
-from core.lazy import LazyModule, dataclass, replace
+from core.lazy import dataclass, replace
 from core.messages import folded, quoted
 from core.model.base import ModelRequest, ToolSpec, entry_tokens, prompt_tokens, said_tokens
 from core.model.visible_text import SILENT_REPLY
@@ -23,12 +23,6 @@ from core.runs.workspace_texts import Document, Skill, WorkspaceTexts, chosen, n
 from core.safety.fencing import FENCE_RULE
 from core.transcript import Entry, Note, Said, Summary, ToolResult, UserSaid, by_turn, in_call_order
 from core.users import Preferences, Principal
-
-if TYPE_CHECKING:
-    from core import timezones
-else:
-    timezones = LazyModule("core.timezones")
-
 
 DEFAULT_SYSTEM_PROMPT = (
     "You are a helpful assistant that people reach from chat platforms. Answer briefly and to the point, "
@@ -186,7 +180,7 @@ class ChatPrompts:
         """Return the prompt of a turn about these messages of a person."""
         settings = self.settings
         if preferences.timezone is not None:
-            zone = timezones.in_force(preferences.timezone, settings.timezone)
+            zone = users.timezone_in_force(preferences.timezone, settings.timezone)
             settings = replace(settings, timezone=zone)
         texts = await self._texts.current()
         skills = texts.skills_for(principal)

@@ -10,8 +10,9 @@ from core.job import WORKER, JobLimits, JobState
 from core.lazy import dataclass
 from core.messages import Message
 from core.ports import OutboxRow
-from core.store.job_port import JobEnd, JobEnded, StartedJob
+from core.store.routine_rows import StartedJob
 from core.store.rows import NewCall
+from core.store.unattended_port import JobEnd, JobEnded
 from core.transcript import AssistantSaid, ToolResult, UserSaid
 
 

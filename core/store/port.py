@@ -29,7 +29,6 @@ from core.store.facets import (
 )
 from core.store.feed import ChangeListener, Explanations, Feeds, Threads
 from core.store.lease import Leases
-from core.store.routine_port import RoutineRuns, Routines, RunJournal, RunViews
 from core.store.rows import (
     Draft,
     LoadedTurn,
@@ -40,6 +39,7 @@ from core.store.rows import (
     TurnStart,
     TurnState,
 )
+from core.store.unattended_port import RoutineRuns, Routines, RunJournal, RunViews
 from core.tool import ProcessInfo, UseLimit
 from core.transcript import AssistantSaid, Entry, Note, ToolResult, UserSaid
 from core.usage import Reservation
@@ -47,8 +47,8 @@ from core.users import Person, Preferences, Principal, Role
 
 if TYPE_CHECKING:
     from core.store.container_port import ContainerJobs
-    from core.store.job_port import JobMonitors, Jobs
     from core.store.rows import AuditRow
+    from core.store.unattended_port import JobMonitors, Jobs
 
 
 class KeyKind(StrEnum):

@@ -1,4 +1,4 @@
-"""Routines and their runs as the store keeps them.
+"""Routines, their runs and the starts of jobs as the store keeps them.
 
 The definition is JSON text (core.routine_json); the store decides by the other columns alone.
 Times are integer microseconds UTC."""
@@ -9,13 +9,15 @@ from enum import StrEnum
 
 from core.clock import SECOND_US
 from core.events import NO_MODELS, ModelTrace
+from core.gates import ConsentSettings
 from core.job import JobRow
 from core.lazy import dataclass
 from core.messages import File
 from core.routine import RunStatus
 from core.store.rows import CallRow
-from core.transcript import AssistantSaid, Said
+from core.transcript import AssistantSaid, Said, UserSaid
 from core.usage import Reservation
+from core.users import Principal
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,3 +329,31 @@ class MenuView:
     snoozed: bool
     changed_by: JobRow | None
     missing_grants: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StartedJob:
+    """A job that this hub carries out. `spent_us`, `used_tokens`, `used_micro_usd`: by its earlier starts.
+
+    `models`: the ones called by earlier starts.
+    `reserved`: the reservation of its first model call, if one was made."""
+
+    job: JobRow
+    owner: Principal
+    standing: ConsentSettings
+    steps: RunSteps
+    spent_us: int
+    used_tokens: int
+    used_micro_usd: int
+    models: ModelTrace = NO_MODELS
+    reserved: Reservation | None = None
+
+    @property
+    def consent_thread(self) -> str:
+        """The thread whose grants hold for it, or a name for it."""
+        return self.job.thread_id or self.job.id
+
+
+def task_of(started: StartedJob) -> str:
+    """Return what the job is to do, as its journal begins."""
+    return next((one.text for one in started.steps.said if isinstance(one, UserSaid)), "")

@@ -1,19 +1,25 @@
-"""Requests to the public web, limited in time and size; every connection uses a judged address.
+"""Requests to the public web, limited in time and size, and their answers as text; every connection uses a
+judged address.
 
 Nothing is shared between two requests: no cookie, no connection, no lookup. Logins and proxies
 in the hub's environment are not used.
 """
 
 import asyncio
+import codecs
 import errno
+import re
 import socket
 import ssl
+from collections.abc import Mapping
+from html.parser import HTMLParser
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from core.errors import ToolDenied, ToolFailed, ToolTimeout
+from core.lazy import dataclass
 from core.safety.network import NetworkGuard
 from core.web import Interceptor, WebAnswer, WebRequest
 
@@ -179,3 +185,203 @@ def _cause(error: aiohttp.ClientError) -> str:
         said = error.os_error.strerror or said
     text = " ".join(said.split()) or type(error).__name__
     return f"{text[:300].rstrip('.')}."
+
+
+# A server's answer as text a model can read: HTML without its markup, other text as it is.
+
+HTML_LIMIT_CHARS = 1_000_000
+"""Longer markup is cut: the worst takes two seconds of one core per million characters."""
+
+_HTML_TYPES = ("text/html", "application/xhtml+xml")
+_TEXT_TYPES = re.compile(r"text/.*|application/(?:.*\+)?(?:json|xml|javascript|yaml|x-www-form-urlencoded)")
+_ENCODINGS = re.compile(
+    r"ascii|utf-?(?:8|8-sig|16|16-le|16-be|32)|iso8859-\d+|latin-?1|cp\d+|koi8-[ru]|mac-\w+"
+    r"|gb2312|gbk|gb18030|hz|big5(?:hkscs)?|shift_jis(?:x0213)?|euc_(?:jp|kr)|iso2022_(?:jp|kr).*|johab|tis-620"
+)
+"""Python's names for text encodings; its other codecs are traps that a server could choose."""
+_META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE)
+_SNIFFED_BYTES = 2048
+
+_SILENT = frozenset(
+    {"script", "style", "noscript", "template", "svg", "iframe", "object", "canvas", "select"}
+)
+_SILENT_DEPTH = 32
+_BLOCKS = frozenset(
+    {"address", "article", "aside", "blockquote", "body", "dd", "details", "dialog", "div", "dl", "dt"}
+    | {"fieldset", "figcaption", "figure", "footer", "form", "header", "hr", "li", "main", "nav", "ol", "p"}
+    | {"br", "pre", "section", "summary", "table", "title", "tr", "ul", "h1", "h2", "h3", "h4", "h5", "h6"}
+)
+_APART = frozenset(
+    {"p", "pre", "table", "ul", "ol", "dl", "blockquote", "title", "h1", "h2", "h3", "h4", "h5", "h6"}
+)
+"""Blocks with an empty line before and after them."""
+
+
+def readable(media_type: str, charset: str, body: bytes, url: URL) -> str | None:
+    """Return a body of that declared type and charset (each may be empty) as text; None if it is no
+    text.
+
+    `url`: the base of its links.
+    """
+    if media_type in _HTML_TYPES or (not media_type and body.lstrip()[:1] == b"<"):
+        found = _META_CHARSET.search(body[:_SNIFFED_BYTES])
+        text = _decoded(body, charset or (found[1].decode("ascii", "replace") if found else ""))
+        return html_text(text, url)
+    if charset or _TEXT_TYPES.fullmatch(media_type):
+        return _decoded(body, charset)
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text
+
+
+def html_text(html: str, url: URL) -> str:
+    """Return the text of a page: title, headings, paragraphs, lists and tables on a line each, links
+    with their address. Never raises; takes time in proportion to the length."""
+    reader = _PageReader(url)
+    # `<![` begins a section HTML does not have; the parser gives up at it, browsers skip it.
+    reader.feed(f"{html[:HTML_LIMIT_CHARS].replace('<![', '<! [')}<br>")
+    text = reader.text()  # not closed first: that would show a comment that never ends
+    return f"{text}\n[The rest of the page was cut.]" if len(html) > HTML_LIMIT_CHARS else text
+
+
+def _decoded(body: bytes, charset: str) -> str:
+    try:
+        name = codecs.lookup(charset).name
+    except (LookupError, ValueError):
+        name = "utf-8"
+    if not _ENCODINGS.fullmatch(name):
+        name = "utf-8"
+    return body.decode("utf-8-sig" if name == "utf-8" else name, "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """An open link: its target, and the number of pieces and lines before its words."""
+
+    href: str
+    pieces: int
+    lines: int
+
+
+class _PageReader(HTMLParser):
+    """Collector of lines. It treats unknown markup as text within a line."""
+
+    def __init__(self, url: URL) -> None:
+        super().__init__(convert_charrefs=True)
+        self._url = url
+        self._lines: list[str] = []
+        self._mark = ""
+        self._pieces: list[str] = []
+        self._silent: list[str] = []
+        self._lists: list[int | None] = []
+        self._link: _Link | None = None
+        self._verbatim = False
+
+    def text(self) -> str:
+        """Return the collected text."""
+        self._end_line()
+        return "\n".join(self._lines).strip("\n")
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in _SILENT and len(self._silent) < _SILENT_DEPTH:
+            self._silent.append(tag)
+        if self._silent:
+            return
+        if tag in _BLOCKS:
+            self._end_line(apart=self._stands_apart(tag))
+        self._begin(tag, dict(attrs))
+
+    def _begin(self, tag: str, given: Mapping[str, str | None]) -> None:
+        match tag:
+            case "h1" | "h2" | "h3" | "h4" | "h5" | "h6":
+                self._mark = f"{'#' * int(tag[1])} "
+            case "ul" | "ol":
+                self._lists.append(1 if tag == "ol" else None)
+            case "li":
+                self._mark = self._bullet()
+            case "pre":
+                self._verbatim = True
+            case "td" | "th":
+                self._pieces.append(" | " if self._pieces else "")
+            case "a":
+                self._link = _Link(given.get("href") or "", len(self._pieces), len(self._lines))
+            case "img":
+                self._pieces.append(_image(given.get("alt") or ""))
+            case _:
+                pass
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self._silent:
+            del self._silent[self._silent.index(tag) :]
+            return
+        if self._silent:
+            return
+        if tag == "a":
+            self._end_link()
+        if tag in ("ul", "ol") and self._lists:
+            self._lists.pop()
+        if tag in _BLOCKS:
+            self._end_line(apart=self._stands_apart(tag))
+            self._mark = ""
+        if tag == "pre":
+            self._verbatim = False
+
+    def handle_data(self, data: str) -> None:
+        if self._silent:
+            return
+        if not self._verbatim:
+            self._pieces.append(data)
+            return
+        first, *more = data.split("\n")
+        self._pieces.append(first)
+        for line in more:
+            self._end_line()
+            self._pieces.append(line)
+
+    def _stands_apart(self, tag: str) -> bool:
+        return tag in _APART and not (self._lists and tag in ("p", "ul", "ol"))
+
+    def _bullet(self) -> str:
+        """Return the beginning of an item; nested lists are indented, to a depth."""
+        indent = "  " * min(max(len(self._lists) - 1, 0), 8)
+        number = self._lists[-1] if self._lists else None
+        if number is None:
+            return f"{indent}- "
+        self._lists[-1] = number + 1
+        return f"{indent}{number}. "
+
+    def _end_link(self) -> None:
+        """Put the address after the words; none for links within the page or without words."""
+        link, self._link = self._link, None
+        if link is None:
+            return
+        words = "".join(self._pieces[link.pieces if len(self._lines) == link.lines else 0 :]).strip()
+        try:
+            target = self._url.join(URL(link.href.strip())).with_fragment(None)
+        except ValueError:
+            return
+        if target.scheme not in ("http", "https") or target == self._url or str(target) == words:
+            return
+        if words:
+            self._pieces.append(f" <{target}>")
+        elif len(self._lines) > link.lines and self._lines[-1]:
+            self._lines[-1] += f" <{target}>"
+
+    def _end_line(self, *, apart: bool = False) -> None:
+        """End a line. `apart`: with an empty line after it."""
+        text = "".join(self._pieces)
+        self._pieces.clear()
+        if self._verbatim:
+            self._lines.append(text.rstrip())
+        elif words := text.split():
+            self._lines.append(self._mark + " ".join(words))
+            self._mark = ""
+        if apart and self._lines and self._lines[-1]:
+            self._lines.append("")
+
+
+def _image(alternative: str) -> str:
+    words = alternative.split()
+    return f"[image: {' '.join(words)}]" if words else ""

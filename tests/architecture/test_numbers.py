@@ -27,8 +27,8 @@ NUMBERS = {
     "bot.config.keys.KEY_BYTES": 32,
     "bot.config.policy.LIMIT_BYTES": 32_768,
     "bot.timers.LOOK_S": 20.0,
-    "bot.web.endpoints.BODY_LIMIT_BYTES": 524_288,
-    "bot.web.endpoints.BODY_LIMIT_S": 10.0,
+    "bot.web.responses.BODY_LIMIT_BYTES": 524_288,
+    "bot.web.responses.BODY_LIMIT_S": 10.0,
     "bot.live.EVENTS_LIMIT": 256,
     "bot.live.MAX_OF_ONE": 32,
     "core.extension.MAX_OF_ONE_PERSON": 20,
@@ -126,7 +126,7 @@ NUMBERS = {
     "core.tools.mcp.schemas.LIMIT_BYTES": 16_384,
     "core.tools.mcp.schemas.MAX_STEPS": 5_000,
     "core.tools.mcp.server.LONGEST_PAUSE_S": 300.0,
-    "core.tools.builtin.http.HTML_LIMIT_CHARS": 1_000_000,
+    "core.tools.web_client.HTML_LIMIT_CHARS": 1_000_000,
     "core.vault.VALUE_LIMIT_BYTES": 8_192,
 }
 """Each constant that a test imports, by its full name."""

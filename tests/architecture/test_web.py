@@ -13,7 +13,7 @@ CONNECTS = {"core/tools/web_client.py": "aiohttp", "bot/mcp/http.py": "httpx2"}
 """The modules that do, each by one client that asks the interceptor."""
 CLIENTS = {"aiohttp", "httpx", "httpx2", "requests", "urllib3", "urllib.request", "http.client"}
 OPENED_BY = {
-    "WebClient": "core/tools/builtin/http.py",
+    "WebClient": "core/tools/builtin/web_tools.py",
     "AsyncHTTPTransport": "bot/mcp/http.py",
 }
 """What makes a client, and the one module that may call it."""

@@ -22,7 +22,7 @@ from tests.architecture.house import PACKAGES
 from tests.harness.telegram_hub import OWNER, Hub, open_hub
 from tests.tree import ROOT
 
-LIMITS = {"hello": 82, "approved shell call": 114}
+LIMITS = {"hello": 81, "approved shell call": 112}
 """Files, as they are; test_walk.py holds them. The aim is 75 and 116."""
 _PRODUCT = tuple(f"{ROOT / package}/" for package in PACKAGES)
 

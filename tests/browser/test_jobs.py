@@ -12,8 +12,8 @@ from core.job import JobBudget, JobLimits, JobState, NewJob
 from core.messages import plain
 from core.sandbox.project import Changes, FileChange
 from core.store.container_port import ContainerEnd, ContainerUse, EgressUse, StoredChanges, UseSample
-from core.store.job_port import JobEnd
 from core.store.sqlite.store import open_store
+from core.store.unattended_port import JobEnd
 from core.users import Role
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console

@@ -8,7 +8,7 @@ from typing import get_type_hints
 
 import pytest
 
-from core.store import container_port, job_port
+from core.store import container_port, unattended_port
 from core.store.port import Store
 from tests.crash.asking import cards
 from tests.crash.deliveries import judge_copies, judge_marks, turns_of
@@ -20,7 +20,7 @@ from tests.crash.story import judge, play
 def test_every_unit_of_the_store_is_known_to_write_or_to_read() -> None:
     """One that nobody listed would never be killed around."""
     facets = [
-        get_type_hints(of.fget, localns=vars(job_port) | vars(container_port))["return"]
+        get_type_hints(of.fget, localns=vars(unattended_port) | vars(container_port))["return"]
         for _, of in inspect.getmembers(Store)
         if isinstance(of, property)
     ]

@@ -30,15 +30,15 @@ from core.model.demo import understand
 from core.model.provider_data import SseParser, excerpt, storable
 from core.model.provider_http import model_error, read_error_body
 from core.off_loop import json_with_breaks
-from core.routines.events import asks_for_nothing
 from core.routines.matching.pattern import Pattern, Subject
+from core.routines.triggers import asks_for_nothing
 from core.safety.fencing import fence_tool_output, read_arguments, sanitise, unfence
 from core.safety.leaks import LeakDetector, RedactedStream
 from core.store.rows import note_terms
 from core.tools.builtin.attachments import file_name
-from core.tools.builtin.http import readable
 from core.tools.mcp.catalog import own_name
 from core.tools.registry import as_seen
+from core.tools.web_client import readable
 
 Work = Callable[[str], object]
 PIECE_CHARS = 50

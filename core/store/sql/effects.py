@@ -72,10 +72,10 @@ from core.transcript import Note, UserSaid
 from core.users import Principal, ThreadKey
 
 if TYPE_CHECKING:
-    from core.store.sql import extensions, job_monitor, jobs, routine_definitions, routine_guardrails
+    from core.store.sql import extensions, job_views, jobs, routine_definitions, routine_guardrails
 else:
     extensions = LazyModule("core.store.sql.extensions")
-    job_monitor = LazyModule("core.store.sql.job_monitor")
+    job_views = LazyModule("core.store.sql.job_views")
     jobs = LazyModule("core.store.sql.jobs")
     routine_guardrails = LazyModule("core.store.sql.routine_guardrails")
     routine_definitions = LazyModule("core.store.sql.routine_definitions")
@@ -196,7 +196,7 @@ class Effects:
         message = plain(said) if isinstance(said, str) else said
         event = self._event
         starts = isinstance(effect, StartJob)
-        job_id = job_monitor.unshown(self._tx, message.gate_id) if starts else None
+        job_id = job_views.unshown(self._tx, message.gate_id) if starts else None
         draft = Draft(event.channel, event.address, message, self._tx.ids.row_id(), job_id=job_id)
         self.said.append(draft)
 

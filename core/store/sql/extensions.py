@@ -27,8 +27,7 @@ from core.store.rows import Draft
 from core.store.sql import gate_open, gates, memory
 from core.store.sql.audit import record
 from core.store.sql.feed import put_messages
-from core.store.sql.leases import not_held
-from core.store.sql.mapping import GATE, SEALED, gate_of, secret_of
+from core.store.sql.mapping import GATE, SEALED, gate_of, not_held, secret_of
 from core.store.sql.outbox import Cause, enqueue
 from core.store.sql.people import known_user
 from core.store.sql.turns import thread

@@ -18,7 +18,6 @@ from core.store.sql.audit import record
 from core.store.sql.feed import put_messages
 from core.store.sql.gate_open import put_gate
 from core.store.sql.inbox import notices_thread
-from core.store.sql.leases import hold
 from core.store.sql.mapping import (
     ACTIVE_TURN,
     GATE,
@@ -31,6 +30,7 @@ from core.store.sql.mapping import (
 )
 from core.store.sql.memory import drop_secrets_of
 from core.store.sql.outbox import Cause, enqueue
+from core.store.sql.recovery import hold
 from core.store.units import Facet, Transaction, reads, writes
 
 _OUTCOME_AT_EXPIRY = {

@@ -28,8 +28,7 @@ from core.store.sql.audit import events_of, hidden, record
 from core.store.sql.feed import put_outcome
 from core.store.sql.gate_open import offer_columns
 from core.store.sql.job_changes import judge_changes
-from core.store.sql.leases import not_held
-from core.store.sql.mapping import GATE_VIEW, GATE_VIEW_FROM, gate_views_of
+from core.store.sql.mapping import GATE_VIEW, GATE_VIEW_FROM, gate_views_of, not_held
 from core.store.sql.memory import drop_secrets_of
 from core.store.sql.turns import started
 from core.store.units import Transaction

@@ -33,14 +33,13 @@ from core.store.container_port import (
     Told,
     UseSample,
 )
-from core.store.job_port import JobEnded
 from core.store.rows import Draft, TurnState
 from core.store.sql.audit import record
 from core.store.sql.gate_open import put_gate
 from core.store.sql.gates import close
 from core.store.sql.grants import own_grants
 from core.store.sql.job_changes import OVER, ask_about_changes, ask_again, change, claim, job_row, report
-from core.store.sql.job_monitor import tell_below_notice, tell_end
+from core.store.sql.job_views import tell_below_notice, tell_end
 from core.store.sql.jobs import end_run, in_hand, is_waited_for, join, started
 from core.store.sql.outbox import Cause, enqueue
 from core.store.sql.people import known_user
@@ -48,6 +47,7 @@ from core.store.sql.recovery import resume
 from core.store.sql.run_journal import close_run
 from core.store.sql.steps import end_calls, finish_calls, record_reply
 from core.store.sql.turns import append, keep_models, progress, thread
+from core.store.unattended_port import JobEnded
 from core.store.units import Facet, Transaction, reads, writes
 from core.transcript import Note, ResultStatus, ToolResult
 from core.usage import Reservation

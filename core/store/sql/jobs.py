@@ -26,7 +26,7 @@ from core.messages import Message
 from core.store.codecs import storable
 from core.store.effects import CancelJob, JobEffect, JudgeJob, ShowJobs, StartJob, TellJob
 from core.store.facets import NoticeAddress
-from core.store.job_port import JobEnd, JobEnded, JobRepaired, StartedJob
+from core.store.routine_rows import StartedJob
 from core.store.rows import TurnState
 from core.store.sql.feed import position
 from core.store.sql.gates import cast_vote, close
@@ -43,18 +43,21 @@ from core.store.sql.job_changes import (
     judge_changes,
     record,
 )
-from core.store.sql.job_monitor import HELD, UNSHOWN, hold, tell_end
 from core.store.sql.job_views import (
     COUNTS,
+    HELD,
     JOB,
+    UNSHOWN,
     by_menu,
     events_after,
     find,
+    hold,
     job_of,
     lineage,
     newest,
     short_id,
     shown,
+    tell_end,
 )
 from core.store.sql.mapping import SPENT_SINCE, marks
 from core.store.sql.people import known_user, preferences, user
@@ -62,6 +65,7 @@ from core.store.sql.recovery import resume
 from core.store.sql.run_journal import close_run, settle, standing, steps, with_subtasks
 from core.store.sql.turns import append, keep_models, models_of, progress, thread
 from core.store.sql.usage import unanswered, used_by_job_so_far
+from core.store.unattended_port import JobEnd, JobEnded, JobRepaired
 from core.store.units import Transaction, reads, writes
 from core.transcript import AssistantSaid, Note, UserSaid
 from core.usage import Reservation

@@ -89,6 +89,11 @@ def contains(column: str) -> str:
     return f"lower({column}) LIKE lower(?) ESCAPE '\\'"
 
 
+def not_held(table: str) -> str:
+    """Return the condition that no hub with a lease has a row of that table, or alias, in hand."""
+    return f"({table}.fence IS NULL OR {table}.fence NOT IN (SELECT l.fence FROM leases l))"  # noqa: S608
+
+
 def holds(column: str) -> str:
     """Return the condition that a text contains the parameter, letter by letter."""
     return f"replace({column}, ?, '') <> {column}"

@@ -14,8 +14,7 @@ from core.messages import Address, Message, MessageRef, plain
 from core.ports import KnownMessage, OutboxRow, PostContext, Posted, SendState, Uncertain
 from core.store.codecs import message_from_json, message_to_json, refs_from_json, refs_to_json, storable
 from core.store.rows import Draft
-from core.store.sql.leases import not_held
-from core.store.sql.mapping import OUTBOX, marks, outbox_of
+from core.store.sql.mapping import OUTBOX, marks, not_held, outbox_of
 from core.store.units import Row, Transaction
 
 NEWEST_EVENT = "(SELECT max(id) FROM inbox)"

@@ -1,4 +1,5 @@
-"""Recovery: the unfinished work of ended hubs, and how it continues; and the previews of running turns.
+"""Recovery: the unfinished work of ended hubs, and how it continues; the leases of hubs; and the previews of
+running turns.
 
 At startup and when a lease has lapsed, in one transaction, of what no hub has in hand:
 - Outbox rows that were being sent become ambiguous, finally so if their one repeat was
@@ -34,6 +35,7 @@ from core.gates import Gate
 from core.messages import Address
 from core.ports import OutboxRow, Posted, SendState
 from core.store.codecs import message_to_json, refs_from_json, refs_to_json
+from core.store.lease import LeaseTerms
 from core.store.rows import (
     SUSPECT_FROM,
     Draft,
@@ -44,10 +46,10 @@ from core.store.rows import (
     UnfinishedRun,
 )
 from core.store.sql import gate_open, turns
+from core.store.sql.audit import seal_counts
 from core.store.sql.gates import find_pressed
 from core.store.sql.hooks import let_go
 from core.store.sql.inbox import rejoin_albums
-from core.store.sql.leases import end_lapsed, not_held
 from core.store.sql.mapping import (
     ACTIVE,
     ACTIVE_TURN,
@@ -60,6 +62,7 @@ from core.store.sql.mapping import (
     SPENT_SINCE,
     THREAD,
     call_of,
+    not_held,
     outbox_of,
     principal_of,
     thread_of,
@@ -67,7 +70,7 @@ from core.store.sql.mapping import (
 from core.store.sql.outbox import NEWEST_EVENT, NOTHING, give_back_sending, withdraw
 from core.store.sql.turns import end_turn, started
 from core.store.sql.usage import unanswered_of_ended_hubs
-from core.store.units import Facet, Transaction, writes
+from core.store.units import Engine, Facet, Transaction, reads, writes
 
 # --- units for senders --------------------------------------------------------------------------------
 
@@ -270,3 +273,63 @@ class RecoveryUnits(Facet):
         self, tx: Transaction, call_id: str, gate: Gate, cards: Sequence[Draft]
     ) -> tuple[OutboxRow, ...]:
         return gate_open.mark_unknown(tx, call_id, gate, cards)
+
+
+# The leases of hubs. The engine refuses every write of a hub whose lease another has ended.
+
+
+def end_lapsed(tx: Transaction) -> None:
+    """End the leases of others that have lapsed: their hubs write nothing any more."""
+    tx.run("DELETE FROM leases WHERE lease_until < ? AND fence <> ?", tx.clock.now(), tx.lease.fence)
+
+
+async def hold(engine: Engine) -> None:
+    """Return once this hub surely has its lease. Raises LeaseLost.
+
+    Call it right before an effect outside: a process may have been suspended since its last write."""
+    if engine.lease.fence and engine.clock.now() >= engine.lease.sure_until:
+        await LeaseUnits(engine).renew_lease()
+
+
+class LeaseUnits(Facet):
+    """The units of Leases."""
+
+    async def take_lease(self, terms: LeaseTerms) -> None:
+        fence, now = await self._take(terms)
+        self.engine.lease.taken(fence, terms, now)
+
+    @writes
+    def _take(self, tx: Transaction, terms: LeaseTerms) -> tuple[int, int]:
+        if terms.alone:
+            tx.run("DELETE FROM leases")
+        now = tx.clock.now()
+        until = now + terms.lasts_us
+        row = tx.one(
+            "INSERT INTO leases (host, taken_at, lease_until) VALUES (?, ?, ?) RETURNING fence",
+            terms.host,
+            now,
+            until,
+        )
+        assert row is not None  # noqa: S101 - an insert returns its row
+        seal_counts(tx)  # before this hub writes its first record
+        return row[0], now
+
+    async def renew_lease(self) -> None:
+        self.engine.lease.renewed(await self._renew())
+
+    @writes
+    def _renew(self, tx: Transaction) -> int:
+        now = tx.clock.now()
+        tx.run("UPDATE leases SET lease_until = ? WHERE fence = ?", now + tx.lease.lasts_us, tx.lease.fence)
+        tx.run("DELETE FROM undos WHERE expires_at <= ?", now)  # a promise of a moment, and one to forget
+        return now
+
+    @reads
+    def has_lapsed(self, tx: Transaction) -> bool:
+        lapsed = tx.one(
+            "SELECT 1 FROM leases WHERE lease_until < ? AND fence <> ?", tx.clock.now(), tx.lease.fence
+        )
+        return lapsed is not None
+
+    async def lease_lost(self) -> None:
+        await self.engine.lease.lost.wait()

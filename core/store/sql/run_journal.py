@@ -1,6 +1,6 @@
 """The journal of runs without a person: threads of their own, with the entries and calls that chats have.
 
-Implements core.store.routine_port.RunJournal. What a run says and does is recorded by core.store.sql.steps.
+Implements `RunJournal`. What a run says and does is recorded by core.store.sql.steps.
 Runs of one routine at the same time have a thread each; one after the other they share it. Subtasks are runs
 that carry out one call of another run each, with its id, and end with the outcome of it at the latest.
 """

@@ -16,12 +16,11 @@ from core.store.sql.extensions import ExtensionUnits, SignInUnits
 from core.store.sql.gate_timers import GateUnits, NoticeUnits, OutboxUnits
 from core.store.sql.grants import ConsentUnits, KillSwitchUnits, ToolFailureUnits
 from core.store.sql.hooks import HeldInputUnits
-from core.store.sql.leases import LeaseUnits
 from core.store.sql.memory import MemoryUnits, SecretUnits
 from core.store.sql.pages import ExplanationUnits, FeedUnits, ThreadUnits
 from core.store.sql.pairing import PeopleUnits
 from core.store.sql.people import KeyUnits
-from core.store.sql.recovery import RecoveryUnits
+from core.store.sql.recovery import LeaseUnits, RecoveryUnits
 from core.store.sql.steps import TurnUnits
 from core.store.sql.turns import require_running
 from core.store.sql.usage import over_budget, reserve, settle
@@ -40,18 +39,11 @@ from core.usage import (
 )
 
 if TYPE_CHECKING:
-    from core.store.sql import (
-        job_containers,
-        job_monitor,
-        jobs,
-        routine_definitions,
-        routine_runs,
-        run_journal,
-    )
+    from core.store.sql import job_containers, job_views, jobs, routine_definitions, routine_runs, run_journal
 else:
     # A hub without routines and jobs never needs these.
     jobs = LazyModule("core.store.sql.jobs")
-    job_monitor = LazyModule("core.store.sql.job_monitor")
+    job_views = LazyModule("core.store.sql.job_views")
     job_containers = LazyModule("core.store.sql.job_containers")
     routine_runs = LazyModule("core.store.sql.routine_runs")
     routine_definitions = LazyModule("core.store.sql.routine_definitions")
@@ -203,9 +195,9 @@ class SqlViews:
         return jobs.JobUnits(self.facet_engine)
 
     @property
-    def job_monitors(self) -> "job_monitor.JobMonitorUnits":
+    def job_monitors(self) -> "job_views.JobMonitorUnits":
         """The messages that show jobs."""
-        return job_monitor.JobMonitorUnits(self.facet_engine)
+        return job_views.JobMonitorUnits(self.facet_engine)
 
     @property
     def containers(self) -> "job_containers.ContainerJobUnits":

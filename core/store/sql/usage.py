@@ -9,7 +9,7 @@ A row that is not settled counts with its reservation, for ever if its call got 
 from collections.abc import Sequence
 
 from core.clock import SECOND_US
-from core.store.sql.leases import not_held
+from core.store.sql.mapping import not_held
 from core.store.units import Transaction
 from core.usage import MICRO_USD, CallEnd, CallKind, Payer, Reservation, day_start, token_bound
 

@@ -12,7 +12,7 @@ from aiohttp.test_utils import TestServer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.cli.setup_trials import judged
+from bot.cli.trials import judged
 from bot.config.edits import (
     PLATFORMS,
     PROVIDERS,

@@ -33,7 +33,7 @@ from core.clock import SECOND_US, SystemClock
 from core.errors import SignInFailed, ToolDenied
 from core.safety.fencing import ResultLimits, unfence
 from core.safety.network import Exemption, NetworkGuard, SystemLookup
-from core.tools.builtin.http import http_tool, web_client
+from core.tools.builtin.web_tools import http_tool, web_client
 from core.tools.execution import run_call
 from core.tools.mcp.connection import ServerFailed
 from core.tools.oauth import OAuthClient

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.web.auth import AccessRules, ApiGuard
-from bot.web.endpoints import BODY_LIMIT_BYTES
 from bot.web.files import FileLinks
+from bot.web.responses import BODY_LIMIT_BYTES
 from core.clock import SystemClock
 from core.store.port import KeyKind
 from core.users import Principal, Role

@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from bot.web.endpoints import BODY_LIMIT_S
+from bot.web.responses import BODY_LIMIT_S
 from core.clock import SECOND_US
 from core.store.port import KeyKind
 from tests.bot.web.api_client import LIMIT_S, Client, Stream, client

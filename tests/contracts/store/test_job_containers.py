@@ -27,11 +27,11 @@ from core.store.container_port import (
 )
 from core.store.effects import CloseGate
 from core.store.facets import NoticeAddress
-from core.store.job_port import JobEnd
 from core.store.routine_rows import RunEnd
 from core.store.rows import NewCall
 from core.store.sql.job_containers import MAX_ASKED
 from core.store.sql.store import SqlStore
+from core.store.unattended_port import JobEnd
 from core.tool import Effect
 from core.transcript import AssistantSaid, Note, ResultStatus, ToolResult
 from tests.contracts.store.bench import ADA, BEN, SECOND, Bench

@@ -16,10 +16,10 @@ from core.job import (
     NewJob,
 )
 from core.messages import Choice, Message, Plain, plain
-from core.store.job_port import JobEnd
 from core.store.lease import LeaseTerms
 from core.store.routine_rows import RunSteps
 from core.store.rows import CallState, NewCall
+from core.store.unattended_port import JobEnd
 from core.tool import Effect
 from core.transcript import AssistantSaid, Note, ResultStatus, ToolResult, UserSaid
 from core.usage import CallEnd, CallKind, Payer, Reservation, Usage

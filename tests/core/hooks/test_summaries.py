@@ -17,10 +17,9 @@ from core.runs.model_list import ConfiguredModel, ModelList
 from core.runs.unseen_models import UnseenModels
 from core.safety.leaks import LeakDetector
 from core.store.rows import ThreadRow
-from core.timezones import TimeZones
 from core.transcript import AssistantSaid, Entry, Note, Origin, ToolCalled, UserSaid
 from core.usage import Usage
-from core.users import Preferences, Principal, Role
+from core.users import Preferences, Principal, Role, TimeZones
 from tests.core.runs.models_bench import unrecorded
 from tests.patience import PATIENCE_S
 

@@ -29,9 +29,9 @@ from core.runs.registry import RunRegistry
 from core.safety.leaks import LeakDetector
 from core.store.lease import LeaseTerms
 from core.store.port import Store
-from core.store.routine_port import RoutineRuns
 from core.store.routine_rows import RoutineRow, RoutineRunRow, StartedRun
 from core.store.sqlite.store import open_store
+from core.store.unattended_port import RoutineRuns
 from core.tool import ProcessInfo
 from core.tools.pipeline import CallPipeline
 from core.transcript import Origin, UserSaid

@@ -9,7 +9,8 @@ from core.clock import SECOND_US
 from core.ids import RandomIds
 from core.routine import Lightweight, QuietHours, RunStatus
 from core.routine_json import read_hours
-from core.routines.events import (
+from core.routines.run import Told, read_reply
+from core.routines.triggers import (
     HEARTBEAT_ID,
     SWITCHED_OFF,
     Asleep,
@@ -18,7 +19,6 @@ from core.routines.events import (
     keep_heartbeat,
     schedule_of_beats,
 )
-from core.routines.run import Told, read_reply
 from core.store.routine_rows import RoutineRow, RoutineText
 from core.store.sqlite.store import open_store
 from core.users import Role

@@ -2,7 +2,7 @@
 
 from core.routine import Definition, Lightweight, Manual, Webhook
 from core.routines.definitions import text_of
-from core.routines.registry import WebhookRegistry
+from core.routines.triggers import WebhookRegistry
 from core.store.routine_rows import RoutineRow
 
 

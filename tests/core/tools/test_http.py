@@ -16,7 +16,7 @@ from core.errors import InvalidArguments, ToolDenied, ToolTimeout
 from core.safety.fencing import ResultLimits, unfence
 from core.safety.network import NetworkGuard, SystemLookup
 from core.tool import Data, Effect, Requirement, Risk, Tool
-from core.tools.builtin.http import http_tool
+from core.tools.builtin.web_tools import http_tool
 from core.tools.execution import run_call
 from core.transcript import ResultStatus
 from tests.core.tools.support import NOWHERE, Call, run

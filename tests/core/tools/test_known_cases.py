@@ -26,8 +26,8 @@ from core.tool import CallContext, Data, Effect, ProcessInfo, Requirement, Risk,
 from core.tools.builtin.basics import echo_tool
 from core.tools.builtin.file_changes import writing_tools
 from core.tools.builtin.files import reading_tools
-from core.tools.builtin.http import http_tool
 from core.tools.builtin.shell import shell_tool
+from core.tools.builtin.web_tools import http_tool
 from core.tools.definition import tool
 from core.tools.pipeline import CallPipeline, NeedsPerson, PipelineSettings, Prepared, Ready, Refused
 from core.tools.registry import ToolRegistry, action_of, detail_of_call

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from core.tools.builtin.http import HTML_LIMIT_CHARS, html_text, readable
+from core.tools.web_client import HTML_LIMIT_CHARS, html_text, readable
 
 PAGE = URL("https://site.example/a/page.html?x=1")
 

@@ -12,7 +12,7 @@ from yarl import URL
 from core.errors import InvalidArguments, ToolDenied, ToolFailed, ToolTimeout
 from core.safety.network import OwnHostGuard, SystemLookup
 from core.tool import Data, Effect, Requirement, Tool
-from core.tools.builtin.web_search import SearchEngine, web_search_tool
+from core.tools.builtin.web_tools import SearchEngine, web_search_tool
 from core.tools.web_client import ANSWER_LIMIT_BYTES
 from tests.core.tools.support import Call, run
 from tests.harness.telegram_hub import OWNER, open_hub

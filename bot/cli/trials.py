@@ -1,4 +1,5 @@
-"""Trials of answers before they are written: tokens, models, and the account of the person who sets it up.
+"""Trials: of answers before they are written (tokens, models, and the account of the person who sets it up),
+and of the configured models by `hubbub models test`.
 
 The account is found by a code that only this person has seen, and sends to the bot.
 """
@@ -9,23 +10,28 @@ import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import typer
 
-from bot.cli.conventions import printable
+from bot.cli.api import lock_or_hub, running
+from bot.cli.conventions import print_json, print_table, printable, whole
 from bot.config.edits import Answers, configuration, variables
-from bot.config.load import load
+from bot.config.keys import VaultKeyRing
+from bot.config.load import Loaded, load
 from bot.config.place import FILE_NAME
-from bot.config.schema import Config
+from bot.config.schema import Config, secret_values
 from bot.config.sections import TelegramChannel
 from bot.models.builder import open_models
-from bot.ops.model_trial import try_each, try_text
+from bot.ops.logs import Redactor
+from bot.ops.model_trial import Trial, try_each, try_model, try_text, words
 from bot.ops.probes import Finding, Health, broken, channel_findings, fine, without_secrets
+from bot.parts import open_store
 from bot.platforms import ChannelBuilder
-from bot.runtime import Certificates, ConfigError
+from bot.runtime import Certificates, CommandFailed, ConfigError
 from channels.channel import Channel
 from core.clock import SystemClock
 from core.errors import ChannelError, InboxUnavailable
@@ -33,6 +39,11 @@ from core.ids import RandomIds, normalise_code
 from core.messages import InboundEvent, InboundMessage, Sender, plain
 from core.ports import Acceptance, Seen
 from core.runs.metering import Metering, NoLedger
+from core.store.lease import DataDirectoryLock
+
+ANSWER_CHARS = 40
+TRIALS_LIMIT_S = 900.0
+"""The longest that trials of all models may take."""
 
 MARKS = {Health.FINE: "ok", Health.WARNING: "note", Health.BROKEN: "NOT OK"}
 
@@ -216,3 +227,62 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, ChannelError | InboxUnavailable):
         return str(error)
     raise error
+
+
+# `hubbub models test`.
+
+
+def try_models(path: Path | None, *, as_json: bool) -> None:
+    """Try every configured model. Raises CommandFailed if one of them does not answer."""
+    loaded = load(path)
+    trials = _trials(loaded)
+    redact = Redactor(secret_values(loaded.config))
+    if as_json:
+        print_json([asdict(trial) | {"problem": trial.problem and redact(trial.problem)} for trial in trials])
+    else:
+        columns = (whole("model"), whole("answers"), "first, total (s)", "tokens in, out", "reply")
+        print_table(columns, (_trial_row(trial, redact) for trial in trials))
+        for trial in trials:
+            if found := words(trial):
+                typer.echo(printable(f"{trial.name}: {', '.join(found)}"))
+    silent = sum(trial.problem is not None for trial in trials)
+    if silent:
+        raise CommandFailed(
+            f"{silent} of {len(trials)} models did not reply; run `hubbub doctor` to find out more."
+        )
+
+
+def _trials(loaded: Loaded) -> Sequence[Trial]:
+    """Try the models in the running hub, or here while none runs: the calls are part of its usage."""
+    data_dir = loaded.config.hub.data_dir
+    lock = DataDirectoryLock(data_dir)
+    access = lock_or_hub(data_dir, lock)
+    if access is not None:
+        return running(access, lambda api: api.post("/models/test", list[Trial], limit_s=TRIALS_LIMIT_S))
+    try:
+        return asyncio.run(_trials_here(loaded))
+    finally:
+        lock.release()
+
+
+async def _trials_here(loaded: Loaded) -> Sequence[Trial]:
+    config, now, names = loaded.config, SystemClock(), RandomIds()
+    ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
+    async with open_store(config, ring, now, names) as store:
+        meter = Metering(store.usage, now, names)
+        async with open_models(config, now, Certificates(), meter, environment=loaded.environment) as models:
+            return await try_each(models, config.hub.owner, names.row_id(), try_model)
+
+
+def _trial_row(trial: Trial, redact: Redactor) -> Sequence[str]:
+    if trial.problem is not None:
+        return trial.name, "no", f"{trial.total_s:.2f}", "", printable(redact(trial.problem))
+    first = "" if trial.first_s is None else f"{trial.first_s:.2f}, "
+    said = trial.answer if len(trial.answer) <= ANSWER_CHARS else f"{trial.answer[:ANSWER_CHARS]}…"
+    return (
+        trial.name,
+        "yes",
+        f"{first}{trial.total_s:.2f}",
+        f"{trial.input_tokens}, {trial.output_tokens}",
+        said,
+    )
