@@ -26,8 +26,9 @@ def made_of(gate: Gate) -> EditedCall:
 
 
 async def asked(world: Bench) -> tuple[TurnStart, str, Gate]:
+    """The first of two calls."""
     start = await world.turn()
-    (call_id,) = await world.call(start)
+    call_id, _ = await world.call(start, "shell", "http")
     return start, call_id, await world.ask(start, call_id)
 
 
@@ -46,6 +47,8 @@ async def test_earlier_votes_do_not_count_for_an_edited_call(world: Bench) -> No
         "Ada",
         CallState.WAITING,
     )
+    (other,) = (row for row in (await world.reload(start)).calls if row.call_id != call_id)
+    assert (other.arguments, other.binding, other.edited_by) == ("{}", None, None)
     assert [(row.message, row.state) for row in accepted.outbox] == [(CARD, SendState.QUEUED)]
 
 

@@ -117,6 +117,17 @@ async def test_an_answer_settles_the_call_and_lets_the_turn_continue(
             await world.store.turns.mark_running(start.turn_id, call_id, go)
 
 
+async def test_a_vote_counts_for_its_own_gate(world: Bench) -> None:
+    start = await world.turn()
+    other, gate = (world.gate(start, call_id) for call_id in await world.call(start, "shell", "http"))
+    await world.store.turns.ask_person(other, [world.card(other), world.card(gate)], beside=[gate])
+    await world.rule(CastVote(gate.id, Option.APPROVE), by=BEN)
+    votes = {
+        view.gate.id: [vote.user_id for vote in view.votes] for view in await world.store.gates.open_gates()
+    }
+    assert votes == {other.id: [], gate.id: ["ben"]}
+
+
 async def test_every_copy_of_a_card_is_changed_in_its_place(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
@@ -369,8 +380,10 @@ async def test_a_new_turn_is_loaded_with_the_grants_that_hold_in_its_thread(worl
     now = world.clock.now()
     here = Grant("g1", "ada", "http", None, GrantScope.THREAD, start.thread.id, "ada", now)
     everywhere = Grant("g2", "ada", "shell", None, GrantScope.USER, None, "ada", now)
-    await world.rule(RecordGrant(here), RecordGrant(everywhere))
+    over = Grant("g3", "ada", "time", None, GrantScope.USER, None, "ada", now - 2, now)
+    await world.rule(*map(RecordGrant, (here, everywhere, over)))
     assert (await world.store.consents.standing("ada", start.thread.id)).grants == (here, everywhere)
+    assert (await world.store.consents.standing("ben", start.thread.id)).grants == ()
     other = await world.turn(scope="second")
     assert (await world.store.consents.standing("ada", other.thread.id)).grants == (everywhere,)
 

@@ -12,18 +12,20 @@ async def test_a_setting_holds_until_it_is_changed_or_taken_back(world: Bench) -
         await store.people.ensure_user(person.user_id, person.role, person.name)
     assert await store.consents.set_tool_setting("ada", "shell", ToolSetting.DISABLED)
     assert await store.consents.set_tool_setting("ada", "http", ToolSetting.ASK_EACH_TIME)
-    assert await store.consents.set_tool_setting("ben", "shell", ToolSetting.ALWAYS_ALLOW)
+    for tool in ("http", "shell"):
+        assert await store.consents.set_tool_setting("ben", tool, ToolSetting.ALWAYS_ALLOW)
     now = world.clock.now()
     http = ToolSettingRow("ada", "http", ToolSetting.ASK_EACH_TIME, now)
     shell = ToolSettingRow("ada", "shell", ToolSetting.DISABLED, now)
-    bens = ToolSettingRow("ben", "shell", ToolSetting.ALWAYS_ALLOW, now)
+    bens = [ToolSettingRow("ben", tool, ToolSetting.ALWAYS_ALLOW, now) for tool in ("http", "shell")]
     assert await store.consents.tool_settings("ada") == [http, shell]
-    assert await store.consents.tool_settings(None) == [http, shell, bens]
+    assert await store.consents.tool_settings(None) == [http, shell, *bens]
     world.clock.advance(1)
     assert await store.consents.set_tool_setting("ada", "shell", ToolSetting.ALWAYS_ALLOW)
     assert await store.consents.set_tool_setting("ada", "http", None)
     (changed,) = await store.consents.tool_settings("ada")
     assert changed == ToolSettingRow("ada", "shell", ToolSetting.ALWAYS_ALLOW, world.clock.now())
+    assert await store.consents.tool_settings("ben") == bens
 
 
 async def test_an_unknown_person_cannot_be_impersonated(world: Bench) -> None:
