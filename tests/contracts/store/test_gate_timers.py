@@ -35,7 +35,8 @@ async def asked(world: Bench, *elsewhere: str, **changes: int) -> tuple[TurnStar
 async def test_people_are_reminded_once_below_the_card(world: Bench) -> None:
     """Nowhere else, and each reads in the conversation what was said there."""
     theirs = await world.turn(by=BEN, scope="theirs")
-    their_gate = world.gate(theirs, *await world.call(theirs))
+    (their_call,) = await world.call(theirs)
+    their_gate = world.gate(theirs, their_call)
     await world.store.turns.ask_person(their_gate, [world.card(their_gate, to="to Ben")])
     start, _, card = await asked(world, "to Ada alone", remind_at=10)
     assert await world.store.gates.remind_gates(world.clock.now() + 9 * SECOND, reminder) == ()

@@ -224,7 +224,9 @@ async def test_votes_are_one_for_each_person(world: Bench) -> None:
 
 
 async def test_a_turn_continues_only_when_its_last_gate_is_settled(world: Bench) -> None:
-    start = await world.turn()
+    """Whatever others wait for."""
+    start, others = await world.turn(), await world.turn(by=BEN, scope="theirs")
+    await world.ask(others, *await world.call(others))
     calls = await world.call(start, "shell", "http")
     gates: list[Gate] = []
     for call_id in calls:
