@@ -1,8 +1,11 @@
 """Permanent grants and settings of tools."""
 
+from dataclasses import replace
+
 from core.gates import Grant, GrantScope, ToolSetting
 from core.store.effects import RecordGrant
 from core.store.facets import ToolSettingRow
+from core.store.routine_rows import RoutineText
 from tests.contracts.store.bench import ADA, BEN, Bench
 
 
@@ -46,6 +49,18 @@ async def test_a_turn_brings_what_its_person_has_disabled(world: Bench) -> None:
     assert standing.disabled == {"shell"}
     await world.store.consents.set_tool_setting("ada", "time", ToolSetting.DISABLED)
     assert (await world.store.recovery.resume_turn(start.turn_id)).disabled == {"shell", "time"}
+
+
+async def test_a_routine_loses_a_grant_in_a_version_of_its_own(world: Bench) -> None:
+    """Who edits an earlier one does not bring it back."""
+    await world.turn()
+    text = RoutineText("watch", "manual", '{"action": {"grants": ["shell ls", "shell pwd"]}}', 0)
+    row = await world.store.routines.save_routine(world.ids.row_id(), "ada", text, None)
+    assert row is not None
+    taken, kept = await world.store.consents.grants("ada")
+    assert await world.store.consents.revoke_grant(taken.id, by="ada")
+    assert await world.store.consents.grants("ada") == [replace(kept, created_at=world.clock.now())]
+    assert await world.store.routines.rewrite_routine(row.id, text, version=row.version) is None
 
 
 async def test_grants_of_everybody_are_listed(world: Bench) -> None:

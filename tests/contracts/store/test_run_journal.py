@@ -250,6 +250,13 @@ async def test_beyond_the_days_budget_nothing_starts_and_its_owner_is_notified_o
     assert len(await begin(world)) == 1
 
 
+async def test_a_run_counts_for_its_day_from_its_start(world: Bench) -> None:
+    row = await kept(world, replace(ON_WORD, cooldown_us=0, max_concurrent=2, daily_runs=1))
+    await started(world, row)
+    await world.store.runs.claim_run(new_run(world, row, "event:2"))
+    assert await begin(world) == []
+
+
 async def test_a_run_knows_what_is_left_of_the_day(world: Bench) -> None:
     row = await kept(world, replace(ON_WORD, cooldown_us=0, daily_tokens=100, daily_micro_usd=50))
     first = await started(world, row)
