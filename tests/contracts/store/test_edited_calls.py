@@ -26,8 +26,9 @@ def made_of(gate: Gate) -> EditedCall:
 
 
 async def asked(world: Bench) -> tuple[TurnStart, str, Gate]:
+    """The first of two calls."""
     start = await world.turn()
-    (call_id,) = await world.call(start)
+    call_id, _ = await world.call(start, "shell", "http")
     return start, call_id, await world.ask(start, call_id)
 
 
@@ -46,15 +47,18 @@ async def test_earlier_votes_do_not_count_for_an_edited_call(world: Bench) -> No
         "Ada",
         CallState.WAITING,
     )
+    (other,) = (row for row in (await world.reload(start)).calls if row.call_id != call_id)
+    assert (other.arguments, other.binding, other.edited_by) == ("{}", None, None)
     assert [(row.message, row.state) for row in accepted.outbox] == [(CARD, SendState.QUEUED)]
 
 
 async def test_its_answers_have_positions_that_none_had_before(world: Bench) -> None:
     """A press of what an old copy shows is known as such, also once the hub was started again."""
-    _, _, gate = await asked(world)
-    for edits in (1, 2):
+    start, call_id, gate = await asked(world)
+    for edits, editor in ((1, ADA), (2, BEN)):
         (view,) = await world.store.gates.open_gates()
-        await world.rule(EditCall(made_of(view.gate), CARD))
+        await world.rule(EditCall(made_of(view.gate), CARD), by=editor)
+        assert (await world.call_row(start, call_id)).edited_by == editor.name
         (view,) = await world.store.gates.open_gates()
         assert view.gate.first_choice == 2 * edits
         assert [view.gate.answer_at(at) for at in (2 * edits - 1, 2 * edits)] == [None, gate.answer_at(0)]

@@ -17,25 +17,32 @@ def reminder(gate: Gate) -> Message:
     return plain(f"still waiting: {gate.title}")
 
 
-async def asked(world: Bench, **changes: int) -> tuple[TurnStart, Gate, OutboxRow]:
-    """A prompt with one card, which is shown."""
+async def asked(world: Bench, *elsewhere: str, **changes: int) -> tuple[TurnStart, Gate, OutboxRow]:
+    """A prompt with a card that is shown, and others that are not yet."""
     start = await world.turn()
     (call_id,) = await world.call(start)
     now = world.clock.now()
     rule = VoteRule(approvers=(ADA.user_id,), escalate_to=(BEN.user_id,))
     times = {name: now + seconds * SECOND for name, seconds in changes.items()}
     gate = replace(world.gate(start, call_id), rule=rule, **times)
-    (card,) = await world.store.turns.ask_person(gate, [world.card(gate)])
+    drafts = [world.card(gate), *(world.card(gate, to=to) for to in elsewhere)]
+    card, *_ = await world.store.turns.ask_person(gate, drafts)
     await world.store.outbox.claim_outbox(card.id)
     await world.store.outbox.record_part_sent(card.id, Posted(MessageRef("7"), "7"), last=True)
     return start, gate, card
 
 
 async def test_people_are_reminded_once_below_the_card(world: Bench) -> None:
-    start, _, card = await asked(world, remind_at=10)
+    """Nowhere else, and each reads in the conversation what was said there."""
+    theirs = await world.turn(by=BEN, scope="theirs")
+    (their_call,) = await world.call(theirs)
+    their_gate = world.gate(theirs, their_call)
+    await world.store.turns.ask_person(their_gate, [world.card(their_gate, to="to Ben")])
+    start, _, card = await asked(world, "to Ada alone", remind_at=10)
     assert await world.store.gates.remind_gates(world.clock.now() + 9 * SECOND, reminder) == ()
     world.clock.advance(10)
-    (row,) = await world.store.gates.remind_gates(world.clock.now(), reminder)
+    row, alone = await world.store.gates.remind_gates(world.clock.now(), reminder)
+    assert (alone.address, alone.message.reply_to) == ("to Ada alone", None)
     assert (row.channel, row.address, row.message.reply_to) == (card.channel, card.address, "7")
     assert row.message.blocks == plain("still waiting: Run shell?").blocks
     assert await world.store.gates.remind_gates(world.clock.now(), reminder) == ()

@@ -117,6 +117,17 @@ async def test_an_answer_settles_the_call_and_lets_the_turn_continue(
             await world.store.turns.mark_running(start.turn_id, call_id, go)
 
 
+async def test_a_vote_counts_for_its_own_gate(world: Bench) -> None:
+    start = await world.turn()
+    other, gate = (world.gate(start, call_id) for call_id in await world.call(start, "shell", "http"))
+    await world.store.turns.ask_person(other, [world.card(other), world.card(gate)], beside=[gate])
+    await world.rule(CastVote(gate.id, Option.APPROVE), by=BEN)
+    votes = {
+        view.gate.id: [vote.user_id for vote in view.votes] for view in await world.store.gates.open_gates()
+    }
+    assert votes == {other.id: [], gate.id: ["ben"]}
+
+
 async def test_every_copy_of_a_card_is_changed_in_its_place(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
@@ -135,8 +146,10 @@ async def test_every_copy_of_a_card_is_changed_in_its_place(world: Bench) -> Non
 
 async def test_an_unknown_card_is_learned_when_it_is_pressed(world: Bench) -> None:
     start = await world.turn()
-    gate = await world.ask(start, *await world.call(start))
-    (card,) = await world.store.outbox.pending_outbox(CHANNEL)
+    calls = await world.call(start, "shell", "http")
+    other, gate = (world.gate(start, call_id) for call_id in calls)
+    others = replace(world.card(other), message=plain("the other card"))
+    _, card = await world.store.turns.ask_person(other, [others, world.card(gate)], beside=[gate])
     await world.store.outbox.claim_outbox(card.id)
     await world.store.outbox.record_part_sent(card.id, Posted(MessageRef("known"), "1"), last=True)
     for name in ("known", "stray", "stray"):
@@ -151,7 +164,7 @@ async def test_an_unknown_card_is_learned_when_it_is_pressed(world: Bench) -> No
     late = replace(world.press(gate, 0), ref=MessageRef("another"))
     accepted = await world.store.inbound.accept_event(late, world.ruling(gate_id=gate.id), send_now=False)
     (change,) = accepted.outbox
-    assert change.message.outcome == "deny by Ada"
+    assert change.message == replace(plain(gate.title), outcome="deny by Ada")
     assert change.edit_of is not None
     assert await world.store.outbox.sent_refs(change.edit_of) == ("another",)
 
@@ -211,7 +224,9 @@ async def test_votes_are_one_for_each_person(world: Bench) -> None:
 
 
 async def test_a_turn_continues_only_when_its_last_gate_is_settled(world: Bench) -> None:
-    start = await world.turn()
+    """Whatever others wait for."""
+    start, others = await world.turn(), await world.turn(by=BEN, scope="theirs")
+    await world.ask(others, *await world.call(others))
     calls = await world.call(start, "shell", "http")
     gates: list[Gate] = []
     for call_id in calls:
@@ -367,21 +382,34 @@ async def test_a_new_turn_is_loaded_with_the_grants_that_hold_in_its_thread(worl
     now = world.clock.now()
     here = Grant("g1", "ada", "http", None, GrantScope.THREAD, start.thread.id, "ada", now)
     everywhere = Grant("g2", "ada", "shell", None, GrantScope.USER, None, "ada", now)
-    await world.rule(RecordGrant(here), RecordGrant(everywhere))
+    over = Grant("g3", "ada", "time", None, GrantScope.USER, None, "ada", now - 2, now)
+    await world.rule(*map(RecordGrant, (here, everywhere, over)))
     assert (await world.store.consents.standing("ada", start.thread.id)).grants == (here, everywhere)
+    assert (await world.store.consents.standing("ben", start.thread.id)).grants == ()
     other = await world.turn(scope="second")
     assert (await world.store.consents.standing("ada", other.thread.id)).grants == (everywhere,)
 
 
 async def test_a_card_that_may_be_shown_is_found_when_it_is_pressed(world: Bench) -> None:
+    """That one alone: not of another gate, nor of the same one elsewhere, on another channel, or shown."""
     start = await world.turn()
-    gate = await world.ask(start, *await world.call(start))
-    (card,) = await world.store.outbox.pending_outbox(CHANNEL)
-    await world.store.outbox.claim_outbox(card.id)
-    await world.store.outbox.mark_ambiguous(card.id, "no answer")
+    calls = await world.call(start, "shell", "http")
+    other, gate = (world.gate(start, call_id) for call_id in calls)
+    drafts = [world.card(other), *(world.card(gate, to=to) for to in ("elsewhere", "to room", "to room"))]
+    drafts.insert(2, replace(world.card(gate), channel="another"))
+    cards = await world.store.turns.ask_person(other, drafts, beside=[gate])
+    for card in cards:
+        await world.store.outbox.claim_outbox(card.id)
+        await world.store.outbox.mark_ambiguous(card.id, "no answer")
+    shown, card = cards[-2:]
+    await world.store.outbox.record_part_sent(shown.id, Posted(MessageRef("shown"), "1"), last=True)
     press = replace(world.press(gate, 0), ref=MessageRef("found"))
     await world.store.inbound.accept_event(press, world.ruling(gate_id=gate.id), send_now=False)
-    assert await world.store.outbox.pending_outbox(CHANNEL) == ()
+    left = [
+        *await world.store.outbox.pending_outbox(CHANNEL),
+        *await world.store.outbox.pending_outbox("another"),
+    ]
+    assert [row.id for row in left] == [cards[0].id, cards[1].id, cards[2].id]
     found = await world.store.outbox.claim_outbox(card.id)
     assert (found.state, found.refs, found.repeats) == (SendState.SENT, ("found",), 0)
 
@@ -389,12 +417,19 @@ async def test_a_card_that_may_be_shown_is_found_when_it_is_pressed(world: Bench
 async def test_a_card_pressed_before_its_sending_was_answered_is_known_at_the_next_start(
     world: Bench,
 ) -> None:
+    """That one alone, as above."""
     start = await world.turn()
-    gate = await world.ask(start, *await world.call(start))
-    (card,) = await world.store.outbox.pending_outbox(CHANNEL)
-    await world.store.outbox.claim_outbox(card.id)
+    calls = await world.call(start, "shell", "http")
+    other, gate = (world.gate(start, call_id) for call_id in calls)
+    drafts = [
+        world.card(other),
+        world.card(gate, to="elsewhere"),
+        replace(world.card(gate), channel="another"),
+    ]
+    cards = await world.store.turns.ask_person(other, [*drafts, world.card(gate)], beside=[gate])
+    for card in cards:
+        await world.store.outbox.claim_outbox(card.id)
     press = replace(world.press(gate, 0), ref=MessageRef("found"))
     await world.store.inbound.accept_event(press, world.ruling(gate_id=gate.id), send_now=False)
     await world.store.recovery.recover()
-    assert await world.store.outbox.pending_outbox(CHANNEL) == ()
-    assert await world.store.outbox.sent_refs(card.id) == ("found",)
+    assert [await world.store.outbox.sent_refs(card.id) for card in cards] == [(), (), (), ("found",)]

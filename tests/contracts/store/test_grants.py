@@ -1,8 +1,11 @@
 """Permanent grants and settings of tools."""
 
+from dataclasses import replace
+
 from core.gates import Grant, GrantScope, ToolSetting
 from core.store.effects import RecordGrant
 from core.store.facets import ToolSettingRow
+from core.store.routine_rows import RoutineText
 from tests.contracts.store.bench import ADA, BEN, Bench
 
 
@@ -12,18 +15,20 @@ async def test_a_setting_holds_until_it_is_changed_or_taken_back(world: Bench) -
         await store.people.ensure_user(person.user_id, person.role, person.name)
     assert await store.consents.set_tool_setting("ada", "shell", ToolSetting.DISABLED)
     assert await store.consents.set_tool_setting("ada", "http", ToolSetting.ASK_EACH_TIME)
-    assert await store.consents.set_tool_setting("ben", "shell", ToolSetting.ALWAYS_ALLOW)
+    for tool in ("http", "shell"):
+        assert await store.consents.set_tool_setting("ben", tool, ToolSetting.ALWAYS_ALLOW)
     now = world.clock.now()
     http = ToolSettingRow("ada", "http", ToolSetting.ASK_EACH_TIME, now)
     shell = ToolSettingRow("ada", "shell", ToolSetting.DISABLED, now)
-    bens = ToolSettingRow("ben", "shell", ToolSetting.ALWAYS_ALLOW, now)
+    bens = [ToolSettingRow("ben", tool, ToolSetting.ALWAYS_ALLOW, now) for tool in ("http", "shell")]
     assert await store.consents.tool_settings("ada") == [http, shell]
-    assert await store.consents.tool_settings(None) == [http, shell, bens]
+    assert await store.consents.tool_settings(None) == [http, shell, *bens]
     world.clock.advance(1)
     assert await store.consents.set_tool_setting("ada", "shell", ToolSetting.ALWAYS_ALLOW)
     assert await store.consents.set_tool_setting("ada", "http", None)
     (changed,) = await store.consents.tool_settings("ada")
     assert changed == ToolSettingRow("ada", "shell", ToolSetting.ALWAYS_ALLOW, world.clock.now())
+    assert await store.consents.tool_settings("ben") == bens
 
 
 async def test_an_unknown_person_cannot_be_impersonated(world: Bench) -> None:
@@ -44,6 +49,18 @@ async def test_a_turn_brings_what_its_person_has_disabled(world: Bench) -> None:
     assert standing.disabled == {"shell"}
     await world.store.consents.set_tool_setting("ada", "time", ToolSetting.DISABLED)
     assert (await world.store.recovery.resume_turn(start.turn_id)).disabled == {"shell", "time"}
+
+
+async def test_a_routine_loses_a_grant_in_a_version_of_its_own(world: Bench) -> None:
+    """Who edits an earlier one does not bring it back."""
+    await world.turn()
+    text = RoutineText("watch", "manual", '{"action": {"grants": ["shell ls", "shell pwd"]}}', 0)
+    row = await world.store.routines.save_routine(world.ids.row_id(), "ada", text, None)
+    assert row is not None
+    taken, kept = await world.store.consents.grants("ada")
+    assert await world.store.consents.revoke_grant(taken.id, by="ada")
+    assert await world.store.consents.grants("ada") == [replace(kept, created_at=world.clock.now())]
+    assert await world.store.routines.rewrite_routine(row.id, text, version=row.version) is None
 
 
 async def test_grants_of_everybody_are_listed(world: Bench) -> None:

@@ -364,14 +364,16 @@ async def test_failures_of_a_tool_in_a_row_are_counted_until_a_success_or_a_rese
     await dispatched(world)
     assert await started(world, ONE) == ["job"]
 
-    async def ends(status: ResultStatus, fault: str = "", *, unattended: bool = True) -> tuple[int, bool]:
+    async def ends(
+        status: ResultStatus, fault: str = "", *, unattended: bool = True, tool: str = "some"
+    ) -> tuple[int, bool]:
         call_id = f"call{next(numbers)}"
-        call = NewCall(call_id, "some", "{}", Effect.NONE, 1)
+        call = NewCall(call_id, tool, "{}", Effect.NONE, 1)
         await store.turns.record_reply_and_intents("job", AssistantSaid(""), [call])
         result = ToolResult(call_id, status, "said", fault=fault)
         await store.turns.finish_calls("job", [result], started_at=1, unattended=unattended)
-        found = await store.tool_failures.failing_tools()
-        return (found[0].failures, found[0].left_out_at is not None) if found else (0, False)
+        found = {one.tool: one for one in await store.tool_failures.failing_tools()}.get("some")
+        return (0, False) if found is None else (found.failures, found.left_out_at is not None)
 
     for expected in range(1, 5):
         assert await ends(ResultStatus.ERROR, "broken") == (expected, False)
@@ -379,6 +381,8 @@ async def test_failures_of_a_tool_in_a_row_are_counted_until_a_success_or_a_rese
     assert await ends(ResultStatus.DENIED) == (4, False)
     assert await ends(ResultStatus.ERROR) == (4, False)
     assert await ends(ResultStatus.ERROR, "broken", unattended=False) == (4, False)
+    assert await ends(ResultStatus.OK, tool="another") == (4, False)
+    assert await ends(ResultStatus.ERROR, "broken", tool="another") == (4, False)
     assert await ends(ResultStatus.OK) == (0, False)
     for expected in range(1, 6):
         assert await ends(ResultStatus.ERROR, "broken") == (expected, expected == 5)
@@ -388,3 +392,4 @@ async def test_failures_of_a_tool_in_a_row_are_counted_until_a_success_or_a_rese
     assert await store.tool_failures.reset_tool("some", "ada")
     assert not await store.tool_failures.reset_tool("some", "ada")
     assert (await store.journal.run_standing("run", "ada", None)).left_out == frozenset()
+    assert [one.tool for one in await store.tool_failures.failing_tools()] == ["another"]

@@ -5,9 +5,11 @@ from dataclasses import replace
 from core.store.accept import Verdict
 from core.store.accounts import CODE_LIFE_US, LinkOffer
 from core.store.effects import OfferLink
-from core.users import Account, Identity, Via
+from core.users import Account, Identity, Principal, Role, Via
 from tests.contracts.store.bench import ADA, BEN, CHANNEL, Bench, Rules, admit, text_of
 from tests.contracts.store.pairing_bench import CODES, EVE, Door, grant, identity_of, joined, offered, settle
+
+ZOE = Principal("zoe", Role.MEMBER, "Zoe")
 
 
 async def test_an_offer_says_who_vouches_and_is_only_shown_to_those_who_bring_a_code(world: Bench) -> None:
@@ -19,8 +21,9 @@ async def test_an_offer_says_who_vouches_and_is_only_shown_to_those_who_bring_a_
 
 
 async def test_an_account_that_joins_is_the_same_user_and_both_are_notified(world: Bench) -> None:
-    offer = await offered(world)
+    theirs, offer = await offered(world, by=ZOE), await offered(world)
     await Door(world).knocks()
+    await Door(world).knocks(EVE)
     accepted = await joined(world, offer)
     assert [(row.address, text_of(row.message)) for row in accepted.outbox] == [
         ("to ben", "welcome"),
@@ -29,8 +32,10 @@ async def test_an_account_that_joins_is_the_same_user_and_both_are_notified(worl
     assert await identity_of(world, BEN) == Identity(
         CHANNEL, "ben", ADA, Via.LINKED, Account(CHANNEL, "ada", "config")
     )
-    assert [one.used for one in (await Door(world).view(redeems=True)).offers] == [True]
-    assert not await world.store.people.pairing_requests(), "who is in asks no more"
+    used = {one.code: one.used for one in (await Door(world).view(redeems=True)).offers}
+    assert used == {offer.code: True, theirs.code: False}
+    asking = [one.sender.platform_user_id for one in await world.store.people.pairing_requests()]
+    assert asking == ["eve"], "who is in asks no more"
     (event,) = await world.store.explanations.explain_recent(1)
     assert (event.outcome, len(event.deliveries)) == ("linked", 2)
 

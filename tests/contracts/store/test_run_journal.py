@@ -225,7 +225,11 @@ async def test_steps_go_with_their_routine(world: Bench) -> None:
 async def test_beyond_the_days_budget_nothing_starts_and_its_owner_is_notified_once(
     world: Bench, limit: dict[str, int], told: str
 ) -> None:
+    another = await kept(world, replace(ON_WORD, name="another", cooldown_us=0, definition="{}"))
     row = await kept(world, replace(ON_WORD, cooldown_us=0, **limit))
+    for number in (1, 2):
+        other = await started(world, another, f"event:{number}")
+        await world.store.runs.finish_run(other, RunEnd(RunStatus.OK))
     first = await started(world, row)
     await world.used(first, Usage(10, 5, cost_micro_usd=20_000), row.id)
     await world.store.runs.finish_run(first, RunEnd(RunStatus.OK))
@@ -237,13 +241,20 @@ async def test_beyond_the_days_budget_nothing_starts_and_its_owner_is_notified_o
     assert second.error is not None
     assert second.error.startswith(told)
     (notice,) = await world.store.run_views.due_notices(world.clock.now())
-    assert (notice.run_id, notice.text) == (second.id, f"no more: {second.error}")
+    assert (notice.run_id, notice.text) == (second.id, f"{row.text.definition}: {second.error}")
     await world.store.runs.claim_run(new_run(world, row, "asked", kind="manual", heeds_guardrails=False))
     await begin(world)
     assert len(await world.store.run_views.due_notices(world.clock.now())) == 2  # who asks is answered
     world.clock.advance(25 * 3600)
     await world.store.runs.claim_run(new_run(world, row, "event:4"))
     assert len(await begin(world)) == 1
+
+
+async def test_a_run_counts_for_its_day_from_its_start(world: Bench) -> None:
+    row = await kept(world, replace(ON_WORD, cooldown_us=0, max_concurrent=2, daily_runs=1))
+    await started(world, row)
+    await world.store.runs.claim_run(new_run(world, row, "event:2"))
+    assert await begin(world) == []
 
 
 async def test_a_run_knows_what_is_left_of_the_day(world: Bench) -> None:

@@ -7,13 +7,13 @@ from core.gates import GateKind, Option
 from core.store.effects import StopThread
 from core.store.rows import TurnState
 from core.transcript import AssistantSaid, ResultStatus, ToolResult, UserSaid
-from tests.contracts.store.bench import Bench
+from tests.contracts.store.bench import BEN, Bench
 from tests.contracts.store.calls import ask_person, go
 
 
 async def test_a_stopped_turn_starts_no_effect_and_asks_no_one(world: Bench) -> None:
-    start = await world.turn()
-    (call_id,) = await world.call(start)
+    start, others = await world.turn(), await world.turn(by=BEN, scope="theirs")
+    (call_id,), (theirs,) = await world.call(start), await world.call(others)
     dropped = world.message("more")
     await world.store.inbound.accept_event(dropped, world.queueing(), send_now=False)
     stopped = await world.rule(StopThread("Stopped."))
@@ -22,6 +22,7 @@ async def test_a_stopped_turn_starts_no_effect_and_asks_no_one(world: Bench) -> 
         await world.store.turns.mark_running(start.turn_id, call_id, go)
     with pytest.raises(StaleTurn):
         await ask_person(world, start, call_id)
+    assert await world.store.turns.mark_running(others.turn_id, theirs, go) is None
     explained = await world.store.explanations.explain(dropped.key)
     assert explained is not None
     assert explained.outcome == "stopped"

@@ -162,13 +162,15 @@ def test_an_unchanged_form_adds_no_second_vote() -> None:
 
 
 def test_an_always_settles_no_other_card_that_its_giver_may_not_decide() -> None:
-    """The first was put to Lea because nobody had decided; the second was not yet."""
+    """The first was put to Lea because nobody had decided; the second was not yet. The last is for somebody
+    else, who is granted nothing."""
     always = Options((Option.APPROVE, Option.DENY, Option.ALWAYS))
     own = replace(WAITS, offer=always, tool="shell", pattern="ls", rule=VoteRule(("ada", "lea")))
     others = [
         replace(own, id=f"other{lea}", call_id=f"call{lea}", rule=VoteRule(("ada", *("lea",) * lea)))
         for lea in (0, 1)
     ]
+    others.append(replace(others[1], id="other2", call_id="call2", requester_id="zoe"))
     view = seen(own)
     view = replace(view, open_gates=tuple(GateView(gate, (), THREAD) for gate in (own, *others)))
     event = ChoiceAnswer("key", "chat", HERE, SENDER, own.id, 2, sent_at=2)

@@ -80,6 +80,13 @@ async def test_a_credential_that_looks_like_one_is_stored_as_it_was_written(
     assert not written_down(tmp_path, key)
 
 
+async def test_of_many_credentials_in_a_message_none_stays_in_it(front: Front, tmp_path: Path) -> None:
+    keys = ["sk_" + "live_" + f"4eC39HqLyjWDarjtT1zdp7d{number}" for number in range(8)]
+    front.masking = InboundCredentials(LeakDetector(), seal, front.ids)
+    await front.says(OWNER_ACCOUNT, " and ".join(keys))
+    assert not [key for key in keys if written_down(tmp_path, key)]
+
+
 @pytest.mark.parametrize("command", ["/status", "/help", "/yes", "/approve abcdefghjk"])
 async def test_commands_are_not_credentials(front: Front, command: str) -> None:
     asked = await Asked.open(front, SECRET)
@@ -103,7 +110,7 @@ async def test_a_credential_of_uncertain_order_is_not_stored(front: Front) -> No
     assert await asked.answer() is None
 
 
-@pytest.mark.parametrize("text", ["", " \n", "x" * (VALUE_LIMIT_BYTES + 1)])
+@pytest.mark.parametrize("text", ["", " \n", "x" * (VALUE_LIMIT_BYTES + 1), "ä" * 5000])
 async def test_a_credential_too_large_for_the_vault_is_requested_again(front: Front, text: str) -> None:
     await Asked.open(front, SECRET)
     accepted = await front.says(OWNER_ACCOUNT, text, order=CARD_AT + 1)
