@@ -100,9 +100,10 @@ async def test_at_start_ambiguous_rows_get_their_one_repeat() -> None:
     outbox.enqueue("a", "left", state=SendState.AMBIGUOUS)
     outbox.enqueue("a", "over", state=SendState.AMBIGUOUS, repeats=1)
     outbox.enqueue("a", "queued")
+    outbox.enqueue("a", "again", repeats=1)
     async with line(outbox) as to:
-        await outbox.reaches(3, SendState.SENT)
-        assert to.channel.texts("a") == ["left", "queued"]
+        await outbox.reaches(4, SendState.SENT)
+        assert to.channel.texts("a") == ["left", "queued", "again"]
         assert outbox.row(1).repeats == 1
         assert outbox.row(2).state is SendState.AMBIGUOUS
 
