@@ -37,6 +37,14 @@ def loaded(directory: Path, text: str) -> Loaded:
             "differs from mcp.a-b only in - and _",
         ),
         ('[mcp.a]\ncommand = ["x"]\n[mcp.a.tools."getIssue"]\n', "is not a tool name"),
+        ("[mcp.a]\ncommand = ['x', \"y\\u0000\"]", "mcp.a.command: contains a NUL character"),
+        ("[mcp.a]\ncommand = ['x']\nenv = { 'A-B' = 'c' }", "mcp.a.env.A-B: is not a variable name"),
+        (
+            "[mcp.a]\nurl = 'https://m.example'\nheaders = { 'X Y' = 'c' }",
+            'mcp.a.headers."X Y": is not a header name',
+        ),
+        ("[mcp.a]\nurl = 'https://m.example'\nclient_secret = 'c'", "mcp.a.client_secret: needs client_id"),
+        ("[mcp.a]\nurl = 'https://m.example'\nscopes = ['a b']", 'mcp.a.scopes[0]: "a b" is not a scope'),
         ('[mcp.a]\ncommand = ["x"]\n[mcp.a.tools.t]\neffect = "some"\n', "is not one of the choices"),
     ],
 )
