@@ -85,6 +85,21 @@ async def test_an_unanswered_request_is_repeated_once_and_counted() -> None:
         assert [what for _, what in to.outbox.history] == ["claimed", "ambiguous", "claimed", "part 0"]
 
 
+async def test_what_went_unanswered_was_asked_for_with_its_last_request() -> None:
+    async with line() as to:
+        asked_at: list[int] = []
+
+        def goes_by(_: str, __: Payload) -> None:
+            asked_at.append(to.clock.now())
+            to.clock.advance(30)
+
+        to.channel.trouble = goes_by
+        to.channel.after = lambda *_: Unanswered("dropped") if len(asked_at) > 1 else None
+        to.outbox.enqueue("a", "0123456789abc", state=SendState.SENDING)
+        await to.outbox.until(lambda: to.outbox.reason(1))
+        assert (await to.outbox.post_context(1)).asked_by == asked_at[1]
+
+
 async def test_a_second_unanswered_request_is_the_last() -> None:
     async with line() as to:
         to.channel.after = once(Unanswered("dropped"), Unanswered("dropped"))
