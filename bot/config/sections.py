@@ -61,7 +61,7 @@ def _slack_token(prefix: str, what: str) -> Callable[[SecretStr], SecretStr]:
         if isinstance(secret, Unopened):
             return secret
         if not re.fullmatch(rf"{prefix}[A-Za-z0-9-]+", secret.get_secret_value()):
-            raise ValueError(f"is not a {what}; copy it from api.slack.com/apps. It starts with {prefix}")
+            raise ValueError(f"is not {what}; copy it from api.slack.com/apps. It starts with {prefix}")
         return secret
 
     return check
@@ -120,11 +120,11 @@ class SlackChannel(_ChannelSection):
 
     platform: Literal["slack"] = Field(examples=["slack"])
     allow: tuple[Annotated[str, AfterValidator(_slack_id)], ...] = ()
-    bot_token: Annotated[SecretStr, AfterValidator(_slack_token("xoxb-", "bot token"))] = Field(
+    bot_token: Annotated[SecretStr, AfterValidator(_slack_token("xoxb-", "a bot token"))] = Field(
         examples=["env:SLACK_BOT_TOKEN"]
     )
-    app_token: Annotated[SecretStr, AfterValidator(_slack_token("xapp-", "app-level token"))] | None = Field(
-        default=None, examples=["env:SLACK_APP_TOKEN"]
+    app_token: Annotated[SecretStr, AfterValidator(_slack_token("xapp-", "an app-level token"))] | None = (
+        Field(default=None, examples=["env:SLACK_APP_TOKEN"])
     )
     signing_secret: SecretStr | None = Field(default=None, examples=["env:SLACK_SIGNING_SECRET"])
     mode: Literal["socket", "http"] = "socket"

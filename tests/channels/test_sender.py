@@ -198,6 +198,18 @@ async def test_an_edit_changes_the_last_part_of_its_target() -> None:
         assert to.outbox.row(2).state is SendState.SENT
 
 
+async def test_a_mark_is_not_written_over_another_part() -> None:
+    async with line() as to:
+        to.outbox.enqueue("a", "0123456789abc", state=SendState.SENDING)
+        await to.outbox.reaches(1, SendState.SENT)
+        to.outbox.enqueue("a", "in one", edit_of=1, marks=True)
+        assert await to.clock.someone_waits() == INTERVAL_S
+        to.clock.advance(INTERVAL_S)
+        await to.outbox.settled()
+        assert [shown.edits for shown in to.channel.shown] == [[], []]
+        assert to.outbox.row(2).state is SendState.FAILED
+
+
 class SlowRecords(MemoryOutbox):
     """Records of parts wait for `go_on`."""
 

@@ -85,6 +85,21 @@ async def test_an_unanswered_request_is_repeated_once_and_counted() -> None:
         assert [what for _, what in to.outbox.history] == ["claimed", "ambiguous", "claimed", "part 0"]
 
 
+async def test_what_went_unanswered_was_asked_for_with_its_last_request() -> None:
+    async with line() as to:
+        asked_at: list[int] = []
+
+        def goes_by(_: str, __: Payload) -> None:
+            asked_at.append(to.clock.now())
+            to.clock.advance(30)
+
+        to.channel.trouble = goes_by
+        to.channel.after = lambda *_: Unanswered("dropped") if len(asked_at) > 1 else None
+        to.outbox.enqueue("a", "0123456789abc", state=SendState.SENDING)
+        await to.outbox.until(lambda: to.outbox.reason(1))
+        assert (await to.outbox.post_context(1)).asked_by == asked_at[1]
+
+
 async def test_a_second_unanswered_request_is_the_last() -> None:
     async with line() as to:
         to.channel.after = once(Unanswered("dropped"), Unanswered("dropped"))
@@ -100,9 +115,10 @@ async def test_at_start_ambiguous_rows_get_their_one_repeat() -> None:
     outbox.enqueue("a", "left", state=SendState.AMBIGUOUS)
     outbox.enqueue("a", "over", state=SendState.AMBIGUOUS, repeats=1)
     outbox.enqueue("a", "queued")
+    outbox.enqueue("a", "again", repeats=1)
     async with line(outbox) as to:
-        await outbox.reaches(3, SendState.SENT)
-        assert to.channel.texts("a") == ["left", "queued"]
+        await outbox.reaches(4, SendState.SENT)
+        assert to.channel.texts("a") == ["left", "queued", "again"]
         assert outbox.row(1).repeats == 1
         assert outbox.row(2).state is SendState.AMBIGUOUS
 

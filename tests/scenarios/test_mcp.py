@@ -4,6 +4,7 @@ when; and that a server that misbehaves is nobody's concern but its own."""
 import asyncio
 import contextlib
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,8 @@ def alive(directory: Path) -> list[int]:
 
 
 async def test_an_owners_approval_covers_no_one_else(tmp_path: Path) -> None:
+    (tmp_path / "hubbub.env").touch(0o600)
+    (tmp_path / "hubbub.env").write_text("A_KEY=k\n")
     async with open_hub(tmp_path, extra=section(tmp_path, "odd") + ASKS) as house:
         house.telegram.add_user(GUEST, first_name="Gus")
         ready = await becomes(house, "ready")
@@ -91,6 +94,10 @@ async def test_an_owners_approval_covers_no_one_else(tmp_path: Path) -> None:
         assert "I have no tool named" in await answered(house, call(NOTE, text="x"), GUEST)
         assert not any(name.startswith("raw__") for name in offered(house))
     assert alive(tmp_path) == []
+    environment = json.loads((tmp_path / "environment").read_text())
+    assert "A_KEY" not in environment, "it gets nothing of the hub's"
+    # Another hub's server of that name has another mark, so that neither ends the other's.
+    assert any(re.fullmatch("mcp-[0-9a-f]{16}-raw", value) for value in environment.values())
 
 
 @pytest.mark.slow
@@ -170,18 +177,27 @@ async def test_a_server_on_http(tmp_path: Path) -> None:
     async with open_web_server() as web:
         web.key = "Bearer k"
         extra = f'[mcp.web]\nurl = "{web.url}"\nheaders = {{ Authorization = "Bearer k" }}\n'
+        extra += f'[mcp.gone]\nurl = "http://127.0.0.1:{free_port()}/?key=k"\n'
         async with open_hub(tmp_path, extra=extra) as house:
             await becomes(house, "ready", "web")
             assert "42" in await answered(house, call("web__add", a=20, b=22))
             await web.standing()
             web.change()
             await becomes(house, "ready", "web", tools=1)
+            web.mode = "compressed"
+            assert "compressed response" in await answered(house, call("web__other"))
+            await becomes(house, "failed", "web")
+            web.mode = ""
+            await becomes(house, "ready", "web")
             web.mode = "floods"
             assert "its response is too large" in await answered(house, call("web__other"))
             await becomes(house, "failed", "web")
             web.mode = ""
             await becomes(house, "ready", "web")
             assert "done" in await answered(house, call("web__other"))
+            # Of a failure only its kind is told: its own words may hold the address, and with it a key.
+            gone = await becomes(house, "failed", "gone")
+            assert gone["reason"].partition(";")[0] == "not reachable (ConnectError)"
 
 
 @pytest.mark.slow

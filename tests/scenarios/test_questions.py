@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from tests.bot.web.api_client import client
 from tests.harness.telegram_hub import LIMIT_S, OWNER, Card, Hub, open_hub
 
 GUEST = 100
@@ -74,6 +75,34 @@ async def test_choices_and_words_together(house: Hub, words: str, result: str) -
     house.telegram.user_sends_text(OWNER, words)
     await house.telegram.wait_text(OWNER, "Done:")
     assert told(house) == result
+
+
+async def test_the_api_takes_the_answers_that_a_question_offers(house: Hub) -> None:
+    async with client(house.directory) as api:
+        for question, refused, answer, result in (
+            (
+                COLOURS,
+                ({"action": "2"}, {"action": "approve"}, {"action": "text", "text": "purple"}),
+                {"action": "1"},
+                '"owner" chose: dark green',
+            ),
+            (
+                ANY_COLOUR | {"question": "And which one else?"},
+                ({"action": "2"}, {"action": "text", "text": " "}),
+                {"action": "text", "text": "purple"},
+                '"owner" answered: purple',
+            ),
+        ):
+            card = await asked(house, question)
+            gate_id = card.choices[0].split(":")[1]
+            for body in refused:
+                field = list(body)[-1]
+                said = {"request_id": gate_id, **body}
+                assert await api.refusal("POST", "/api/chat/gate/resolve", said) == (400, "invalid", field)
+            said = {"request_id": gate_id, **answer}
+            assert (await api.ask("POST", "/api/chat/gate/resolve", said))[0] == 200
+            await settled(house, card)
+            await house.telegram.wait_text(OWNER, f"Done: {result}")
 
 
 async def test_words_are_no_answer_to_a_question_that_takes_none(house: Hub) -> None:

@@ -266,6 +266,60 @@ ONE_LINE_EACH = [
         "3: channels.telegram.mode: a webhook needs the https:// address in [http] public_url; set that, or "
         'use "polling"',
     ),
+    (
+        "[[approvals.rules]]\nescalate_after_s = 60\nescalate_to = 'anna'",
+        '3: approvals.rules[0].escalate_to: "anna" must be "owner" or "team:NAME", where '
+        "[teams.NAME] is a section",
+    ),
+    (
+        "[[approvals.rules]]\nask_in = 'slack'",
+        '2: approvals.rules[0].ask_in: "slack" must be "here", "direct" or CHANNEL:ID with a '
+        "conversation ID of that platform, such as slack:C024BE91L or telegram:-1001234567890",
+    ),
+    (
+        "[channels.slack]\nbot_token = 'xoxp-1'\napp_token = 'xapp-1'",
+        "2: channels.slack.bot_token: is not a bot token; copy it from api.slack.com/apps. It starts "
+        "with xoxb-",
+    ),
+    (
+        "[channels.slack]\nbot_token = 'xoxb-1'\napp_token = 'xoxb-1'",
+        "3: channels.slack.app_token: is not an app-level token; copy it from api.slack.com/apps. It "
+        "starts with xapp-",
+    ),
+    (
+        "[channels.slack]\nbot_token = 'xoxb-1'",
+        "1: channels.slack.app_token: missing; Socket Mode needs one, for example app_token = "
+        '"env:SLACK_APP_TOKEN"',
+    ),
+    (
+        "[channels.slack]\nbot_token = 'xoxb-1'\nmode = 'http'",
+        '1: channels.slack.signing_secret: missing; mode "http" needs one, for example '
+        'signing_secret = "env:SLACK_SIGNING_SECRET"',
+    ),
+    (
+        "[channels.slack]\nbot_token = 'xoxb-1'\napp_token = 'xapp-1'\nallow = ['@anna']",
+        '4: channels.slack.allow[0]: "@anna" is not a Slack user ID; copy it from the person\'s '
+        "profile. It looks like U024BE7LH",
+    ),
+    (
+        "[channels.discord]\ntoken = 'a.b.c'\nallow = ['anna']",
+        '3: channels.discord.allow[0]: "anna" is not a Discord user ID; turn on developer mode and '
+        "copy the person's ID",
+    ),
+    (
+        "[channels.discord]\ntoken = 'a.b.c'\ngateway_url = 'https://gateway.discord.gg'",
+        '3: channels.discord.gateway_url: "https://gateway.discord.gg" is not a gateway address; use '
+        "one that starts with wss:// or ws://",
+    ),
+    (
+        "[[hooks]]\nname = 'h'\nask = 'https://h.example'\nsecret = 's'\non = ['before_tool_call']\nwaits "
+        "= false\non_failure = 'closed'",
+        '7: hooks[0].on_failure: the hub does not wait for its answer; set waits = true, or "open"',
+    ),
+    (
+        "[sandbox]\nchat_tools = true",
+        "2: sandbox.chat_tools: needs [sandbox] enabled = true; set that, or turn chat_tools off",
+    ),
 ]
 
 

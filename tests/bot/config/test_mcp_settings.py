@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from bot.config.load import Loaded, load
+from bot.mcp.build import KnownTools
 from bot.ops.doctor import servers_configured
 from bot.runtime import ConfigError
+from core.tools.mcp.catalog import Listed
 
 
 def loaded(directory: Path, text: str) -> Loaded:
@@ -37,6 +39,14 @@ def loaded(directory: Path, text: str) -> Loaded:
             "differs from mcp.a-b only in - and _",
         ),
         ('[mcp.a]\ncommand = ["x"]\n[mcp.a.tools."getIssue"]\n', "is not a tool name"),
+        ("[mcp.a]\ncommand = ['x', \"y\\u0000\"]", "mcp.a.command: contains a NUL character"),
+        ("[mcp.a]\ncommand = ['x']\nenv = { 'A-B' = 'c' }", "mcp.a.env.A-B: is not a variable name"),
+        (
+            "[mcp.a]\nurl = 'https://m.example'\nheaders = { 'X Y' = 'c' }",
+            'mcp.a.headers."X Y": is not a header name',
+        ),
+        ("[mcp.a]\nurl = 'https://m.example'\nclient_secret = 'c'", "mcp.a.client_secret: needs client_id"),
+        ("[mcp.a]\nurl = 'https://m.example'\nscopes = ['a b']", 'mcp.a.scopes[0]: "a b" is not a scope'),
         ('[mcp.a]\ncommand = ["x"]\n[mcp.a.tools.t]\neffect = "some"\n', "is not one of the choices"),
     ],
 )
@@ -58,3 +68,12 @@ def test_doctor_looks_for_the_program_and_starts_nothing(tmp_path: Path) -> None
     assert found["mcp a"][0] == "fine"
     assert found["mcp b"] == ("broken", "there is no program no-such on PATH")
     assert found["mcp c"] == ("fine", "not checked; connected when the hub runs")
+
+
+def test_remembered_tools_are_those_of_the_same_command_and_address(tmp_path: Path) -> None:
+    listed = [Listed("note", "Takes a note.", {"type": "object"})]
+    KnownTools(tmp_path, "a", ["x", ""]).save(listed)
+    assert list(KnownTools(tmp_path, "a", ["x", ""]).load()) == listed
+    for name, of in (("a", ["y", ""]), ("a", ["", "https://m.example"]), ("b", ["x", ""])):
+        assert list(KnownTools(tmp_path, name, of).load()) == []
+    assert (tmp_path / "mcp" / "a.json").stat().st_mode & 0o077 == 0

@@ -22,7 +22,7 @@ max_rounds = 10
 [users.owner]
 preset = "auto"
 [users.01900000000070008000000000000000]
-disabled_tools = ["http"]
+disabled_tools = ["http", "write-file"]
 """
 
 
@@ -37,7 +37,7 @@ def test_written_values_are_read(file: Path) -> None:
     policy = read_policy(file)
     assert policy.unreadable is None
     assert policy.disabled == {"shell", "tool-list", "tool_list"}
-    assert policy.disabled_for == {"owner": frozenset(), MEMBER.user_id: {"http"}}
+    assert policy.disabled_for == {"owner": frozenset(), MEMBER.user_id: {"http", "write-file", "write_file"}}
     assert policy.ceiling == ApprovalSettings(Preset.WHITELIST, max_rounds=10)
     assert policy.ceiling_for["owner"] == ApprovalSettings(Preset.AUTO)
 

@@ -268,6 +268,11 @@ async def test_a_body_over_the_limit_is_refused(standing: Client) -> None:
     assert (await standing.ask("POST", "/api/events/emit", text))[0] == 200
 
 
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_parameter_given_twice_is_refused(standing: Client) -> None:
+    assert await standing.refusal("GET", "/api/threads?limit=1&limit=2") == (400, "invalid", "limit")
+
+
 ACTION = {"type": "lightweight", "prompt": "Say so."}
 BAD_ROUTINES = {
     "no name": ({"trigger": {"type": "manual"}, "action": ACTION}, 400, "name"),

@@ -107,8 +107,9 @@ async def test_runs_are_shown_to_their_owner_only(api: Client) -> None:
         assert {one["routine_id"] for one in told} == {row["id"]}
         assert {one["name"] for one in told} == {"watch"}
         await api.get("/api/routines/watch/runs")
-        await made(mia, "hers", trigger={"type": "manual"})
-        seen = (await hers.until("routine_changed"))[1:]
+        mias = await made(mia, "hers", trigger={"type": "manual"})
+        seen = await hers.until("routine_changed")
+        assert seen[-1]["data"] == {"routine_id": mias["id"]}
         assert not any(event["type"] == "routine_run" for event in seen)
         assert [one["name"] for one in await mia.get("/api/routines")] == ["hers"]
 

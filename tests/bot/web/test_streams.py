@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.live import EVENTS_LIMIT, MAX_OF_ONE, MAX_SUBSCRIBERS, Live, TooManySubscribers
+from bot.web.responses import Event, EventStream
+from core.clock import SystemClock
 from core.events import Began, Finished, Step, StepState, TextDelta
 from core.messages import Address
 from core.store.feed import Changes
@@ -275,6 +277,35 @@ async def test_a_reader_that_falls_too_far_behind_is_disconnected(tmp_path: Path
     live.leave(slow)
     live.leave(quick)
     live.changed(Changes(frozenset({"t"}), {}, people=False))
+
+
+class Ticks:
+    """One event each time."""
+
+    async def news(self) -> AsyncIterator[Event]:
+        yield Event("hello", {})
+
+
+@pytest.mark.slow
+async def test_a_reader_that_takes_nothing_is_disconnected() -> None:
+    live, taken = Live(), list[str]()
+
+    async def may_read() -> bool:
+        return True
+
+    async def send(said: MutableMapping[str, Any]) -> None:
+        taken.append(said["type"])
+        if said["type"] == "http.response.body":
+            await asyncio.Event().wait()
+
+    async def stays() -> MutableMapping[str, Any]:
+        return await asyncio.Future()
+
+    stream = EventStream(live, live.subscribe(None, MIA), Ticks(), may_read, SystemClock())
+    async with asyncio.timeout(20 + LIMIT_S):
+        await stream({"type": "http"}, stays, send)
+    assert taken == ["http.response.start", "http.response.body"]
+    assert live.streams == 0
 
 
 async def test_a_stream_without_news_blocks_no_one() -> None:

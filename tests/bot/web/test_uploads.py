@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import os
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -111,6 +112,20 @@ async def test_uploads_expire(house: Hub, api: Client) -> None:
     house.clock.pass_by(HOUR_S)
     async with asyncio.timeout(LIMIT_S):
         await _until(lambda: not lying(house))
+
+
+async def test_uploads_that_a_kill_cut_off_are_removed_after_an_hour(house: Hub, api: Client) -> None:
+    kept = await uploaded(api)
+    place = house.directory / "data" / "uploads"
+    stale, fresh = place / "stale.part", place / "fresh.part"
+    for path in (stale, fresh):
+        path.write_bytes(b"a part of it")
+    os.utime(stale, (0, 0))
+    house.clock.pass_by(HOUR_S)
+    async with asyncio.timeout(LIMIT_S):
+        await _until(lambda: not stale.exists())
+    assert fresh.exists()
+    assert (place / kept).exists()
 
 
 async def test_empty_and_oversized_uploads_are_not_stored(house: Hub, api: Client) -> None:

@@ -32,10 +32,13 @@ async def test_forged_requests_do_not_use_up_the_senders_limit() -> None:
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url="http://h") as http:
 
-        async def statuses(signature: str, times: int) -> Counter[int]:
+        async def statuses(signature: str, times: int, path: str = "ci") -> Counter[int]:
             sent = {"signature": signature, "content-type": "application/json"}
-            asked = [await http.post("/api/webhooks/ci", content=b"{}", headers=sent) for _ in range(times)]
+            url = f"/api/webhooks/{path}"
+            asked = [await http.post(url, content=b"{}", headers=sent) for _ in range(times)]
             return Counter(answer.status_code for answer in asked)
 
         assert await statuses("forged", 2 * AT_ONCE) == {401: AT_ONCE, 429: AT_ONCE}
         assert await statuses("ours", AT_ONCE + 1) == {202: AT_ONCE, 429: 1}
+        assert await statuses("forged", 1, "another") == {401: 1}
+        assert await statuses("ours", 1, "another") == {202: 1}

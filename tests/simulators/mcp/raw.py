@@ -4,7 +4,7 @@
 
 Tools: `add`, `note` (appends a line to DIRECTORY/notes), `say` (repeats), `fail`, `shape` (structured).
 MODE says how it errs; DIRECTORY/mode, where it exists, says so instead. DIRECTORY/starts counts its starts,
-DIRECTORY/metas holds the `_meta` of each call.
+DIRECTORY/metas holds the `_meta` of each call, DIRECTORY/environment its own.
 """
 
 import json
@@ -59,6 +59,7 @@ class Server:
         self.mode = (directory / "mode").read_text() if (directory / "mode").exists() else mode
         with (directory / "starts").open("a") as starts:
             starts.write(f"{os.getpid()}\n")
+        (directory / "environment").write_text(json.dumps(dict(os.environ)))
 
     def run(self) -> None:
         if self.mode == "silent":
