@@ -134,12 +134,15 @@ class Left:
     """What the last hub may have stored without knowing of it, since it was killed.
 
     `events`: of which no record says that they were accepted, each one's number and key. `calls`: with
-    outcomes of which none says that they were kept, by number, each with its outcome's status. `turns`: that
-    asked and did not end. `since`: that hub's start, in microseconds UTC, None without one. `fired`, `ran`:
-    the runs of routines that began and ended, by routine and key."""
+    outcomes of which none says that they were kept, by number, each with its outcome's status. `begun`: the
+    calls that it began. `runs`: those that asked a model, without turns that ended, and `turns`: the turns of
+    them. `since`: that hub's start, in microseconds UTC, None without one. `fired`, `ran`: the runs of
+    routines that began and ended, by routine and key."""
 
     events: Mapping[int, str]
     calls: Mapping[int, tuple[Record, str]]
+    begun: frozenset[str]
+    runs: frozenset[str]
     turns: frozenset[str]
     since: int | None
     fired: frozenset[tuple[str, str]]
@@ -211,11 +214,14 @@ def _left(records: Sequence[Record]) -> Left:
     calls = {one["n"]: one for one in session if one["k"] == "call"}
     kept = {one["call"] for one in session if one["k"] == "kept"}
     ended = {one["call"]: one for one in session if one["k"] == "outcome" and "status" in one}
+    asked = {one["of"]: one["run"] for one in records if one["k"] == "ask"}
+    ended_turns = {one.get("of") for one in records if one["k"] == "turn"}
     return Left(
         _unsettled(records),
         {n: (calls[n], end["status"]) for n, end in ended.items() if n in calls and n not in kept},
-        frozenset(one["of"] for one in session if one["k"] == "ask" and one["run"] == RunKind.CHAT)
-        - {one.get("of") for one in session if one["k"] == "turn"},
+        frozenset(one["id"] for one in calls.values()),
+        frozenset(asked) - ended_turns,
+        frozenset(run for run, kind in asked.items() if kind == RunKind.CHAT) - ended_turns,
         None if start is None else start["at"],
         frozenset((one["id"], one["run"]["key"]) for one in records if one["k"] == "fired"),
         frozenset((one["run"]["id"], one["run"]["key"]) for one in records if one["k"] == "ran"),

@@ -23,6 +23,7 @@ from bot.recordings.routines import (
     nothing_to_read,
     routine_end,
     routine_to_json,
+    waiting_calls,
 )
 from bot.recordings.values import (
     HeldClock,
@@ -53,6 +54,7 @@ from core.store.codecs import message_to_json
 from core.store.container_port import ContainerEnd, EgressUse
 from core.store.port import People
 from core.store.routine_rows import RoutineRow, RunEnd, StartedRun
+from core.store.rows import CallState
 from core.tool import Arguments, CallContext, CallPlan, Risk, Tool, Workspace
 from core.tools.execution import Executor, HostExecutor
 from core.tools.registry import ToolPause
@@ -126,6 +128,8 @@ class Recorder:
                 await self.routine_begun(started)
             if ended:
                 self.write("ran", **routine_end(started, started.run))
+        if waiting := await waiting_calls(store, left):
+            self.write("left", calls=waiting)
         self.write("session", format=FORMAT, version=version())
         for number, key in left.events.items():
             stored = await store.explanations.explain(key)
@@ -254,6 +258,9 @@ class Recorder:
         self.write("outcome", call=call, **end)
         if "cut" not in end:
             self._outcomes[call_id] = call
+
+    async def goes_on(self, call_id: str, state: CallState) -> None:
+        """Do nothing: a call is recorded when it runs."""
 
     def kept(self, call_ids: Sequence[str]) -> None:
         """Record that the outcomes of calls were committed."""

@@ -324,7 +324,7 @@ def replay_seams(script: Script, *, containers: bool) -> Seams:
         turns=script,
         model=lambda model: ReplayModel(model, script),
         store=lambda store: heard_store(
-            store, Progress(script.routine_begun, script.routine_ended, script.kept)
+            store, Progress(script.routine_begun, script.routine_ended, script.goes_on, script.kept)
         ),
         executor=ReplayExecutor(script),
         interceptor=ReplayWeb(script),

@@ -34,7 +34,7 @@ from core.store.routine_rows import (
     RunEnd,
     StartedRun,
 )
-from core.store.rows import CallState, TurnState
+from core.store.rows import CallState, NewCall, RunCheck, TurnState
 from core.store.units import committed
 from core.transcript import AssistantSaid, ToolResult
 from core.usage import Reservation
@@ -70,6 +70,14 @@ async def kept_calls(store: Store, left: Left) -> AsyncIterator[int]:
         unknown = {one.call_id for one in steps.calls if one.state is CallState.UNKNOWN}
         if call["id"] in unknown or ended.get(call["id"]) == status:
             yield number
+
+
+async def waiting_calls(store: Store, left: Left) -> dict[str, str]:
+    """Return the states of calls that a killed hub had not come to: it neither waits for people to decide
+    about them nor began them."""
+    found = [await store.journal.run_steps(run) for run in sorted(left.runs)]
+    calls = [call for steps in found for call in steps.calls if call.call_id not in left.begun]
+    return {one.call_id: one.state for one in calls if one.state in {CallState.INTENT, CallState.APPROVED}}
 
 
 async def lost_turns(store: Store, left: Left) -> AsyncIterator[dict[str, str]]:
@@ -186,16 +194,21 @@ class HearsRoutines(Protocol):
 
     def routine_ended(self, started: StartedRun, end: RunEnd) -> None: ...
 
+    def goes_on(self, call_id: str, state: CallState, /) -> Awaitable[None]:
+        """A call has become an intent, or is about to be marked as running."""
+        ...
+
     def kept(self, call_ids: Sequence[str], /) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Hears of runs alone. `begun`, `ended`: called with each run of a routine; `kept`: with the ids of calls
-    whose outcomes were stored."""
+    """Hears of runs alone. `begun`, `ended`: called with each run of a routine; `goes_on`: as below; `kept`:
+    with the ids of calls whose outcomes were stored."""
 
     begun: Callable[[StartedRun], None]
     ended: Callable[[StartedRun, RunEnd], None]
+    goes_on: Callable[[str, CallState], Awaitable[None]]
     kept: Callable[[Sequence[str]], None]
 
     def arrived(self, arrival: Arrival) -> None:
@@ -249,20 +262,30 @@ async def _accept_heard(
     return accepted
 
 
-def _keeping(
-    turns: Turns, recovery: UnfinishedRuns, kept: Callable[[Sequence[str]], None]
-) -> dict[str, object]:
-    """Return the facets that store outcomes of calls. `kept`: called with the ids of those stored."""
+def _heard_calls(turns: Turns, recovery: UnfinishedRuns, hears: HearsRoutines) -> dict[str, object]:
+    """Return the facets that store what becomes of calls."""
+
+    async def record_reply_and_intents(
+        run_id: str, reply: AssistantSaid, calls: Sequence[NewCall], **how: Any
+    ) -> None:
+        await turns.record_reply_and_intents(run_id, reply, calls, **how)
+        for call in calls[:1]:
+            await hears.goes_on(call.call_id, CallState.INTENT)
+
+    async def mark_running(run_id: str, call_id: str, check: RunCheck, **limits: Any) -> str | None:
+        await hears.goes_on(call_id, CallState.RUNNING)
+        return await turns.mark_running(run_id, call_id, check, **limits)
 
     async def finish_calls(run_id: str, results: Sequence[ToolResult], **how: Any) -> Reservation | None:
         ids = [result.call_id for result in results]
-        return await committed(turns.finish_calls(run_id, results, **how), lambda _: kept(ids))
+        return await committed(turns.finish_calls(run_id, results, **how), lambda _: hears.kept(ids))
 
     async def mark_unknown(call_id: str, *card: Any) -> tuple[OutboxRow, ...]:
-        return await committed(recovery.mark_unknown(call_id, *card), lambda _: kept([call_id]))
+        return await committed(recovery.mark_unknown(call_id, *card), lambda _: hears.kept([call_id]))
 
+    told = {"record_reply_and_intents": record_reply_and_intents, "mark_running": mark_running}
     return {
-        "turns": _Facets(turns, finish_calls=finish_calls),
+        "turns": _Facets(turns, finish_calls=finish_calls, **told),
         "recovery": _Facets(recovery, mark_unknown=mark_unknown),
     }
 
@@ -311,7 +334,7 @@ def heard_store(store: Store, hears: HearsRoutines) -> Store:
         "inbound": _Facets(inbound, accept_event=partial(_accept_heard, inbound, hears)),
         "routines": _Facets(routines, **changing),
         "runs": _Facets(runs, begin_runs=begin_runs, finish_run=finish_run),
-        **_keeping(store.turns, store.recovery, hears.kept),
+        **_heard_calls(store.turns, store.recovery, hears),
     }
     return cast("Store", _Facets(store, **facets))
 

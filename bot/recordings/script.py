@@ -34,6 +34,7 @@ from core.messages import Address, InboundMessage, MessageRef
 from core.model.base import ModelRequest
 from core.ports import Inbox, Posted
 from core.store.routine_rows import RunEnd, StartedRun
+from core.store.rows import CallState
 from core.tool import Arguments
 from core.web import WebRequest
 
@@ -180,8 +181,7 @@ class Script:
         self._set_limit()
 
     async def until(self, holds: Callable[[], bool], limit_s: float | None) -> bool:
-        """Wait until something holds or the replay has stopped. Returns False if nothing happens for that
-        long."""
+        """Wait until it holds or the replay has stopped. Returns False without any news for so long."""
         while not holds() and self.difference is None:
             done, _ = await asyncio.wait([self._news], timeout=limit_s)
             if not done:
@@ -213,7 +213,7 @@ class Script:
             match record["k"]:
                 case "session":
                     self.clock.set(record["at"])
-                    self._again = True
+                    self._again, self.ids.since = True, record["n"]
                     return True
                 case "in":
                     await self._say(record, inbox, hub)
@@ -289,8 +289,7 @@ class Script:
         return record
 
     async def outcome(self, call_id: str, tool: str, arguments: Arguments) -> Record:
-        """Return the record of a call's outcome. Never returns for one that isn't there, was cut short, or
-        wasn't stored."""
+        """Return the record of a call's outcome. Never returns for one that is missing, cut or not stored."""
         self._comes()
         key = self._compared.call(tool, plain_value(arguments))
         waiting = self._calls.get(key)
@@ -312,17 +311,25 @@ class Script:
 
     def _cut_off(self, expected: Exchange | None) -> bool:
         """Return whether the hub was stopped or killed before it came to what this run does next."""
-        again = (record["n"] for record in self._feed[self._fed :] if record["k"] == "session")
-        restart = next(again, None)
+        restart = self._restart()
         return restart is not None and (expected is None or expected.record["n"] > restart)
+
+    def _restart(self) -> int | None:
+        return next((one["n"] for one in self._feed[self._fed :] if one["k"] == "session"), None)
+
+    async def goes_on(self, call_id: str, state: CallState) -> None:
+        """Return if the recorded hub came to this call before it was stopped or killed."""
+        left = self._findings.left(self._restart()).get(call_id)
+        if left is not None and (state is CallState.RUNNING or left == state):
+            self._comes()
+            await for_ever()
 
     async def job(self, task: str) -> Record:
         """Return the record of the end of a job in a container. Never returns for one that isn't there."""
-        waiting = self._jobs.get(self._compared.normal(task))
+        key = self._compared.normal(task)
+        waiting = self._jobs.get(key)
         if not waiting:
-            self.differ(
-                f"a job in a container that the recording doesn't have: {self._compared.normal(task)!r}"
-            )
+            self.differ(f"a job in a container that the recording doesn't have: {key!r}")
             await for_ever()
         return await self._end(waiting)
 
@@ -420,10 +427,7 @@ class Script:
                 self._came(record["n"])
                 return
         expected = self._turns[0] if self._turns else {"n": "none", "result": "nothing", "text": ""}
-        where = first_difference(
-            [expected["result"], self._compared.normal(expected["text"])],
-            [result, self._compared.normal(text)],
-        )
+        where = first_difference(end(expected["result"], expected["text"]), end(result, text))
         self.differ(f"record {expected['n']}: a turn ended otherwise: {where}")
 
     def posted(self, channel: str, to: Address, message: str, part: int, nonce: str) -> Posted:

@@ -213,6 +213,8 @@ class Findings:
         self._shown: defaultdict[str, deque[Record]] = defaultdict(deque)
         self._web: defaultdict[str, deque[Record]] = defaultdict(deque)
         self._looks: defaultdict[str, deque[Record]] = defaultdict(deque)
+        self._left: dict[int, Mapping[str, str]] = {}
+        left: Mapping[str, str] = {}
         for record in records:
             match record["k"]:
                 case "sent":
@@ -223,6 +225,10 @@ class Findings:
                 case "look":
                     call = compared.call(record["tool"], record["arguments"])
                     self._looks[f"{record['what']} {call}"].append(record)
+                case "left":
+                    left = record["calls"]
+                case "session":
+                    self._left[record["n"]], left = left, {}
                 case _:
                     pass
 
@@ -234,6 +240,11 @@ class Findings:
     def unshown_before(self, number: int) -> bool:
         """Return whether something is still to be shown that was shown before that record."""
         return any(waiting and waiting[0]["n"] < number for waiting in self._shown.values())
+
+    def left(self, restart: int | None) -> Mapping[str, str]:
+        """Return the states of calls that the hub before that start did not come to. `restart`: its record's
+        number."""
+        return {} if restart is None else self._left[restart]
 
     def web(self, request: Any) -> Record | None:
         """Return the record of a request, as it is compared, once; None if it wasn't sent."""
@@ -382,14 +393,16 @@ class ReplayClock:
 
 
 class ReplayIds:
-    """The recorded ids in their order for each kind of run, then new ones."""
+    """The recorded ids in their order for each kind of run, then new ones. `since`: the number of the start
+    of the hub that makes them; what an earlier one made and the replay's did not, it never will."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._fresh: Ids = RandomIds()
-        self._kept: defaultdict[tuple[str, str], deque[str]] = defaultdict(deque)
+        self.since = 0
+        self._kept: defaultdict[tuple[str, str], deque[Record]] = defaultdict(deque)
         for record in records:
             if record["k"] == "id":
-                self._kept[record["of"], record["run"]].append(record["value"])
+                self._kept[record["of"], record["run"]].append(record)
 
     def row_id(self) -> str:
         return self._fresh.row_id()
@@ -405,4 +418,6 @@ class ReplayIds:
 
     def _next(self, of: str) -> str | None:
         kept = self._kept[of, run_kind.get()]
-        return kept.popleft() if kept else None
+        while kept and kept[0]["n"] < self.since:
+            kept.popleft()
+        return kept.popleft()["value"] if kept else None

@@ -476,7 +476,8 @@ async def test_events_committed_right_before_a_kill_are_replayed(tmp_path: Path)
 
 
 async def test_what_was_stored_right_before_a_kill_is_replayed(tmp_path: Path) -> None:
-    """Outcomes of calls, and beginnings and ends of runs and turns, that the hub did not live to record."""
+    """Outcomes of calls, and beginnings and ends of runs and turns, that the hub did not live to record; and
+    nothing that it did not live to store."""
     (tmp_path / "town").mkdir()
     own, recorded = tmp_path / "rec", tmp_path / "rec" / FILE_NAME
     async with open_mortal_hub(tmp_path / "town") as town, Website() as site:
@@ -491,16 +492,12 @@ async def test_what_was_stored_right_before_a_kill_is_replayed(tmp_path: Path) -
             """Start a hub that dies around its first commit of that unit."""
             await town.start(AtCommit(unit, 1, side), record=own)
 
-        async def asks(words: str) -> None:
-            before = len(town.pressed)
-            town.owner_says(words)
-            await town.answer_cards_until([OWNER], lambda: len(town.pressed) > before)
-
         async def dies() -> None:
             assert await town.exit_code() == -signal.SIGKILL
 
         await killed_at("finish_calls")
-        await asks("please run: echo one >> once.txt")
+        town.owner_says("please run: echo one >> once.txt")
+        await town.answer_cards_until([OWNER], lambda: bool(town.pressed))
         await dies()
         await killed_at("recover", "before")
         await dies()
@@ -509,8 +506,13 @@ async def test_what_was_stored_right_before_a_kill_is_replayed(tmp_path: Path) -
             file.truncate(kept)  # killed while it completed the recording
         await killed_at("finish_turn_and_enqueue")
         await dies()
+        await killed_at("ask_person", "before")
+        town.owner_says("please run: echo two >> once.txt")
+        await dies()
+        await killed_at("mark_running", "before")
+        await town.answer_cards_until([OWNER], lambda: len(town.pressed) > 1)
+        await dies()
         await killed_at("finish_calls", "before")
-        await asks("please run: echo two >> once.txt")
         await dies()
         await town.start(record=own)
         await town.answer_cards_until([OWNER], lambda: len(town.answers(OWNER, "Done:")) > 1)
