@@ -206,7 +206,7 @@ async def test_under_auto_only_time_ends_a_loop(tmp_path: Path) -> None:
     "words, rounds, told",
     [("/approvals rounds 2", 2, "2 rounds"), ("/approvals all rounds 1", 1, "1 round")],
 )
-async def test_a_person_may_want_to_be_asked_sooner(
+async def test_a_person_may_choose_to_be_asked_sooner(
     tmp_path: Path, words: str, rounds: int, told: str
 ) -> None:
     async with place(tmp_path) as (house, _, _, stream):

@@ -76,7 +76,7 @@ async def test_choices_and_words_together(house: Hub, words: str, result: str) -
     assert told(house) == result
 
 
-async def test_words_are_no_answer_to_a_question_that_takes_none(house: Hub) -> None:
+async def test_words_do_not_answer_a_question_that_takes_only_choices(house: Hub) -> None:
     card = await asked(house, COLOURS)
     house.telegram.user_sends_text(OWNER, "red")
     notice = await house.telegram.wait_text(OWNER, "Your message is queued")
@@ -85,7 +85,7 @@ async def test_words_are_no_answer_to_a_question_that_takes_none(house: Hub) -> 
     await house.telegram.wait_text(OWNER, "You said: red")
 
 
-async def test_a_text_from_before_the_card_is_no_answer(house: Hub) -> None:
+async def test_a_text_from_before_the_card_is_not_an_answer(house: Hub) -> None:
     held = house.telegram.fail("hold", method="sendMessage", when="before", count=1)
     house.telegram.user_sends_text(OWNER, f"please call: ask_user {json.dumps(OPEN)}")
     await house.telegram.wait_held()

@@ -87,7 +87,7 @@ async def test_content_that_cannot_be_shown_has_a_reason(tmp_path: Path) -> None
         assert [len(images_in(one.body)) for one in house.model.log.all()] == [0, 0, 1, 4]
 
 
-async def test_a_damaged_image_leaves_the_words(tmp_path: Path) -> None:
+async def test_a_damaged_image_does_not_lose_the_words(tmp_path: Path) -> None:
     refusal = json.dumps(
         {"error": {"message": "You uploaded an unsupported image.", "code": "invalid_image"}}
     )

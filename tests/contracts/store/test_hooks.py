@@ -25,7 +25,7 @@ async def held(world: Bench) -> HeldInput:
     return one
 
 
-async def test_a_message_waits_until_it_is_let_go(world: Bench) -> None:
+async def test_a_message_waits_until_hooks_release_it(world: Bench) -> None:
     accepted = await world.say("hello")
     assert (accepted.outcome, accepted.started) == ("waiting", None)
     assert accepted.thread_id is not None

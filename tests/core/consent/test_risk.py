@@ -57,7 +57,7 @@ def test_dangerous_operations_raise_risk_as_whole_words(name: str, operation: st
     assert word(decision) == ("autonomous_unavailable" if raised else "run")
 
 
-def test_a_dangerous_operation_alone_does_not_make_a_person_be_asked() -> None:
+def test_a_dangerous_operation_alone_does_not_require_approval() -> None:
     assert word(judge(tool("never", "memory_write"))) == "run"
 
 
@@ -97,7 +97,7 @@ def test_a_rated_tool_is_granted_by_pattern(granted: Grant, answer: str) -> None
     assert word(judge(tool("ask", "shell", rated=True), risk=risk, grants=(granted,))) == answer
 
 
-def test_always_would_cover_the_pattern_of_the_call() -> None:
+def test_always_covers_the_pattern_of_the_call() -> None:
     risk = Risk(Requirement.ASK, pattern="git status", reason="This command reads.")
     decision = judge(tool("ask", "shell", rated=True), risk=risk)
     assert decision == Ask("This command reads.", allow_always=True, pattern="git status")

@@ -63,7 +63,7 @@ def test_standard_webhooks_documents_this_signature() -> None:
     assert unproven(Signature.STANDARD, secret, headers, body, 1614265330.0 + 301) is Unproven.STALE
 
 
-def test_while_a_sender_changes_its_secret_it_signs_with_both() -> None:
+def test_a_sender_that_changes_its_secret_may_sign_with_both() -> None:
     old, new = Sender(NOW_S, "old"), Sender(NOW_S)
     both = new.standard(BODY, "m") | {
         "webhook-signature": " ".join(one.standard(BODY, "m")["webhook-signature"] for one in (old, new))

@@ -65,7 +65,7 @@ def test_another_text_has_another_mark() -> None:
     assert len(marks) == 3
 
 
-def test_a_block_of_before_is_read() -> None:
+def test_a_block_in_the_old_form_is_read() -> None:
     assert unfence('<tool_output name="shell">\nhello\n</tool_output>') == "hello"
 
 

@@ -93,14 +93,14 @@ async def test_long_output_keeps_its_beginning_and_end(call: Call) -> None:
     assert len(text) < 66_000
 
 
-async def test_a_workspace_that_is_missing_is_said(call: Call) -> None:
+async def test_a_missing_workspace_is_reported(call: Call) -> None:
     call.workspace = place(call.workspace.root / "missing")
     for line in ("ls", "ls; (ls)"):
         with pytest.raises((InvalidArguments, ToolFailed), match=r"he workspace .*missing is not"):
             await sh(call, line)
 
 
-async def test_a_nul_character_is_said(call: Call) -> None:
+async def test_a_nul_character_is_reported(call: Call) -> None:
     with pytest.raises(ToolFailed, match="NUL"):
         await sh(call, "echo a\0b")
 
@@ -160,7 +160,7 @@ def test_its_risk_is_the_command_lines(
 @pytest.mark.parametrize(
     "arguments", [{}, {"command": ""}, {"command": "ls", "timeout_s": 0}, {"command": "ls", "timeout_s": 1.5}]
 )
-def test_arguments_that_make_no_sense(arguments: Mapping[str, Any], tmp_path: Path) -> None:
+def test_arguments_that_make_no_sense_are_refused(arguments: Mapping[str, Any], tmp_path: Path) -> None:
     with pytest.raises(InvalidArguments):
         shell().validate(arguments)
 
@@ -207,7 +207,7 @@ async def test_a_cancelled_call_ends_its_processes_before_it_returns(call: Call,
     assert carriers(call.idempotency_key) == []
 
 
-async def test_a_command_that_ignores_signals_is_ended_all_the_same(call: Call, tmp_path: Path) -> None:
+async def test_a_command_that_ignores_signals_is_ended_anyway(call: Call, tmp_path: Path) -> None:
     deaf = "trap '' TERM INT HUP"
     running = await started(call, tmp_path, f'{deaf}; set -m; sh -c "{deaf}; sleep 1000" & true')
     running.cancel()

@@ -50,7 +50,7 @@ async def test_an_archived_thread_comes_back_unless_it_is_locked(
     assert refusal.value.code == 50083
 
 
-async def test_forum_posts(rest: RESTClient, sim: DiscordSimulator, guild: Guild) -> None:
+async def test_forum_posts_are_threads(rest: RESTClient, sim: DiscordSimulator, guild: Guild) -> None:
     forum = sim.create_channel(guild.id, "ideas", "forum")
     with pytest.raises(hikari.BadRequestError, match="Cannot send a message in a forum channel") as refusal:
         await rest.create_message(forum.id, "?")

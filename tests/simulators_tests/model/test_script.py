@@ -19,7 +19,9 @@ from tests.simulators.model import (
 from tests.simulators_tests.model.talk import SHELL, ask, ask_text, assistant, called, result, stream, user
 
 
-async def test_queue_before_rules_before_built_in(model: ModelSimulator, client: openai.AsyncOpenAI) -> None:
+async def test_the_queue_comes_before_rules_and_rules_before_built_in_replies(
+    model: ModelSimulator, client: openai.AsyncOpenAI
+) -> None:
     model.enqueue("first", "second")
     model.rule("hel+o", "older rule")
     model.rule("hello", "newer rule")
@@ -48,7 +50,7 @@ async def test_rules_answer_people_not_tools(model: ModelSimulator, client: open
     assert await ask_text(client, "look", called("c1"), result("c1", "a b")) == "seen"
 
 
-async def test_a_function_may_answer(model: ModelSimulator, client: openai.AsyncOpenAI) -> None:
+async def test_a_function_can_answer(model: ModelSimulator, client: openai.AsyncOpenAI) -> None:
     def count(prompt: Prompt) -> Reply:
         return Reply(text=f"{len(prompt.user_text)} characters for {prompt.model}")
 

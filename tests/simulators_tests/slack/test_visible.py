@@ -44,7 +44,7 @@ def read(text: str) -> tuple[str, Seen]:
         ("👩‍👩‍👧 *é*", "👩‍👩‍👧 é"),
     ],
 )
-def test_mrkdwn_as_a_person_reads_it(text: str, shown: str) -> None:
+def test_mrkdwn_is_read_as_a_person_sees_it(text: str, shown: str) -> None:
     assert read(text)[0] == shown
 
 
