@@ -255,7 +255,7 @@ async def test_a_second_account_is_the_same_person(house: Hub) -> None:
     assert (house.workspace / "out.txt").read_text() == "both\n"
 
 
-async def test_an_account_of_somebody_else_cannot_be_taken(house: Hub) -> None:
+async def test_an_account_of_another_person_cannot_be_taken(house: Hub) -> None:
     await let_in(house, STAN)
     code = (await says(house, OWNER, "/link")).split("/link ")[1].split("\n")[0]
     assert (await says(house, STAN, f"/link {code}")).startswith("This account already belongs to a user")
@@ -396,7 +396,7 @@ async def test_unaddressed_messages_are_ignored_and_disabled_groups_are_noise(tm
 
 
 @pytest.mark.parametrize("direct, kept", [("open", 5), ("pairing", 10)])
-async def test_a_flood_of_presses_by_somebody_else_is_counted_and_not_kept(
+async def test_a_flood_of_presses_by_another_person_is_counted_and_not_stored(
     tmp_path: Path, direct: str, kept: int
 ) -> None:
     extra = 'groups = "addressed"\n[access]\nsender_per_minute = 5'

@@ -71,7 +71,7 @@ async def test_a_reaction_that_fails_delays_nothing(house: Hub, fault: dict[str,
     assert signs(house) == {}
 
 
-async def test_a_prompt_start_gets_no_reaction(tmp_path: Path) -> None:
+async def test_a_message_that_is_soon_answered_gets_no_reaction(tmp_path: Path) -> None:
     async with open_hub(tmp_path, speed=1 / 60) as house:  # the hub's second is a minute: enough for any
         await busy(house)
         quick = house.telegram.user_sends_text(OWNER, "quick")

@@ -144,7 +144,7 @@ test_delegation, grants of another owner in test_job_grants."""
 NEEDS_A_PERSON = "shell is not available to an unattended run: it needs a person's approval."
 
 
-async def test_a_job_that_tries_what_it_may_not_is_refused_in_words_and_goes_on(tmp_path: Path) -> None:
+async def test_a_job_that_tries_what_it_may_not_is_refused_in_words_and_continues(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as house:
         await house.store.consents.set_tool_setting("owner", "memory_tree", ToolSetting.DISABLED)
         for tool, arguments, _ in REFUSED.values():

@@ -154,7 +154,7 @@ async def test_stop_in_the_middle_takes_the_preview_away(tmp_path: Path) -> None
         assert [said.partition(" ")[0].rstrip(".") for said in house.says(OWNER)] == ["Stopped", "You"]
 
 
-async def test_a_failure_in_the_middle_is_said_in_the_previews_place(tmp_path: Path) -> None:
+async def test_a_failure_in_the_middle_is_reported_in_place_of_the_preview(tmp_path: Path) -> None:
     async with open_hub(tmp_path, speed=SPEED) as house:
         house.model.rule("story", story(10), fault=Drop(at="mid_stream", after_events=PIECES // 2))
         house.telegram.user_sends_text(OWNER, "tell me a story")
@@ -219,7 +219,9 @@ PRINTS = (
 
 
 @pytest.mark.parametrize("verbosity", ["off", "on"])
-async def test_what_a_running_command_prints_is_shown_where_steps_are(tmp_path: Path, verbosity: str) -> None:
+async def test_the_output_of_a_running_command_is_shown_where_steps_are_shown(
+    tmp_path: Path, verbosity: str
+) -> None:
     """Without secrets, and gone with the answer."""
     extra = "[approvals]\ntool_timeouts = { shell = 600 }"
     async with open_hub(tmp_path, speed=SPEED, extra=extra) as house:

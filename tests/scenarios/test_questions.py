@@ -128,7 +128,7 @@ async def test_a_strangers_press_is_refused_with_a_reason(house: Hub) -> None:
     assert told(house) == '"owner" chose: dark green'
 
 
-async def test_not_even_the_owner_answers_for_somebody_else(house: Hub) -> None:
+async def test_not_even_the_owner_answers_for_another_person(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, "hi")
     shown = await house.telegram.wait_text(OWNER, "You said: hi")
     card = await asked(house, COLOURS, GUEST)

@@ -52,9 +52,9 @@ SHOWN: Mapping[str, tuple[int, ...]] = {
     f"{_FORM}::test_lists_are_trimmed_and_filters_become_text": (21, 49),
     f"{_CLOCK}::test_slots_missed_in_a_downtime_follow_the_setting": (23,),
     f"{_STORE}::test_no_more_run_than_allowed_and_the_longest_overdue_run_first": (25, 89),
-    f"{_STORE}::test_one_routine_runs_as_often_at_a_time_as_it_allows": (26,),
+    f"{_STORE}::test_a_routine_has_as_many_runs_at_a_time_as_it_allows": (26,),
     f"{_STORE}::test_a_routine_cools_down_unless_a_person_asks": (27, 87),
-    f"{_HERE}::test_others_routines_are_not_found": (29, 30),
+    f"{_HERE}::test_the_routines_of_other_people_are_not_found": (29, 30),
     f"{_HERE}::test_a_resumed_routine_waits_for_its_next_slot": (33,),
     f"{_HOOKS}::test_an_invalid_webhook_call_has_its_status_and_fires_nothing": (34, 35, 95),
     f"{_HOOKS}::test_a_delivery_fires_its_routine_and_its_owner_is_notified": (38,),
@@ -351,7 +351,7 @@ async def test_a_lost_permission_ends_the_routines_runs(house: Hub) -> None:
     assert not [call for call in house.model.log.all() if "caras looked" in str(call.body)]
 
 
-async def test_others_routines_are_not_found(house: Hub) -> None:
+async def test_the_routines_of_other_people_are_not_found(house: Hub) -> None:
     desk = desk_of(house)
     row = await desk.create(OLIVIA, page("private", "secret word"))
     for asked in (desk.fire(BEN, row.id, "1"), desk.find(BEN, "private"), desk.delete(BEN, row.id)):

@@ -379,7 +379,7 @@ async def asked_for(house: House, path: str, grant: str = "", times: int = 1) ->
 
 
 @pytest.mark.parametrize("down", [False, True], ids=["revoked", "not revoked"])
-async def test_a_removed_extensions_sign_in_is_revoked_or_its_person_is_told(
+async def test_the_sign_in_of_a_removed_extension_is_revoked_or_its_person_is_notified(
     tmp_path: Path, *, down: bool
 ) -> None:
     async with open_house(tmp_path, configured=False) as house:

@@ -165,7 +165,7 @@ async def test_a_hub_that_does_not_start_says_why(stage: Stage) -> None:
         await stage.start_hub()
 
 
-async def test_its_model_shows_results_without_their_fence(stage: Stage) -> None:
+async def test_the_model_of_the_terminal_shows_results_without_their_fence(stage: Stage) -> None:
     fenced = '<tool_output name="shell" id="5abd">\nexit code: 0\nplan.md\n</tool_output id="5abd">'
     call = {"id": "c1", "type": "function", "function": {"name": "shell", "arguments": "{}"}}
     messages = [

@@ -42,7 +42,7 @@ ON_THE_HOST = {
     },
     "the environment of this machine": {
         "test_a_program_starts_with_nothing_of_ours",
-        "test_no_program_of_the_workspace_takes_the_place_of_another",
+        "test_no_program_of_the_workspace_replaces_another",
     },
     "the hub's own files": {"test_a_redirect_does_not_open_a_closed_address"},
     "directories of this machine": {"test_a_program_that_may_not_run_is_reported_if_there_is_no_other"},

@@ -49,8 +49,8 @@ ON_THE_HOST = {
     },
     "one workspace of several calls": {"test_many_calls_end_only_their_own"},
     "no command and no file": {
-        "test_it_asks_has_an_effect_and_reaches_everything",
-        "test_its_risk_is_the_command_lines",
+        "test_the_tool_asks_has_an_effect_and_reaches_everything",
+        "test_the_risk_of_a_call_is_that_of_its_command_line",
         "test_arguments_that_make_no_sense_are_refused",
         "test_the_web_tool_does_not_reach_this_machine",
         "test_sending_to_the_web_is_asked_about_with_all_that_would_be_sent",

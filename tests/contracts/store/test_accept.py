@@ -137,7 +137,7 @@ async def test_an_identity_follows_the_judge_to_another_person_and_role(world: B
     assert rules.identities == [Identity(CHANNEL, "ben", ADA, "config")]
 
 
-async def test_none_empty_and_named_conversations_are_three_threads(world: Bench) -> None:
+async def test_unnamed_empty_and_named_conversations_are_three_threads(world: Bench) -> None:
     starts = [await world.turn(scope=scope) for scope in (None, "", "-", "=")]
     assert len({start.thread.id for start in starts}) == 4
     again = await world.say(scope=None)

@@ -169,7 +169,7 @@ async def test_a_card_among_other_messages_quotes_the_request_and_its_copy_elsew
     assert [await world.row(row.id) for row in rows] == list(rows)
 
 
-async def test_an_immediate_reply_quotes_its_message_unless_deleted(
+async def test_an_immediate_reply_quotes_its_message_unless_that_was_deleted(
     world: Bench,
 ) -> None:
     async def told(message: InboundMessage, *, withheld: bool = False) -> MessageRef | None:

@@ -57,7 +57,7 @@ async def test_a_new_offer_replaces_the_last(world: Bench) -> None:
     assert first.code not in codes
 
 
-async def test_a_removed_pairing_is_shown_as_gone(world: Bench) -> None:
+async def test_an_account_whose_pairing_was_removed_is_shown_as_revoked(world: Bench) -> None:
     await world.turn(by=EVE)
     await settle(world, grant(await Door(world).knocks(EVE)))
     await joined(world, await offered_by_paired(world))

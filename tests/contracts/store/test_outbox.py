@@ -114,7 +114,7 @@ async def test_settled_rows_stay_settled(world: Bench) -> None:
     assert await world.store.outbox.sent_refs(row.id) == (f"ref {row.id}",)
 
 
-async def test_an_edit_ends_without_a_message_of_its_own(world: Bench) -> None:
+async def test_an_edit_ends_without_a_new_message(world: Bench) -> None:
     row = await world.put_out()
     await world.store.outbox.claim_outbox(row.id)
     await world.store.outbox.record_sent(row.id)

@@ -240,7 +240,7 @@ async def test_a_slot_within_the_cooldown_is_late_and_only_the_newest_waits(worl
     assert runs[0].not_before > world.clock.now()
 
 
-async def test_a_slot_takes_the_place_of_no_run_that_a_person_asked_for(world: Bench) -> None:
+async def test_a_slot_does_not_replace_a_run_that_a_person_asked_for(world: Bench) -> None:
     slot = world.clock.now()
     row = await kept(world, replace(HOURLY, next_slot_at=slot, cooldown_us=300 * SECOND))
     first = await started(world, row, "slot:0")
@@ -266,7 +266,7 @@ async def test_no_more_run_than_allowed_and_the_longest_overdue_run_first(world:
     assert [run.routine.id for run in await begin(world, most=2)] == [rows[2].id]
 
 
-async def test_one_routine_runs_as_often_at_a_time_as_it_allows(world: Bench) -> None:
+async def test_a_routine_has_as_many_runs_at_a_time_as_it_allows(world: Bench) -> None:
     row = await kept(world, replace(ON_WORD, cooldown_us=0))
     for number in range(3):
         await world.store.runs.claim_run(new_run(world, row, f"event:{number}"))

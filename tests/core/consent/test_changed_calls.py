@@ -101,7 +101,7 @@ def test_an_approval_by_id_does_not_cover_later_edits() -> None:
     assert CastVote(CHANGED.id, Option.APPROVE) in later.effects
 
 
-def test_a_refusal_needs_no_second_look() -> None:
+def test_a_denial_needs_no_review_of_the_edit() -> None:
     decisions = Decisions(CountingIds(), CHANGED_AT + 50, None)
     refused = decisions.named(seen(CHANGED), Option.DENY, 1)
     assert any(isinstance(one, CloseGate) for one in refused.effects)

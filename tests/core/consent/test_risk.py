@@ -75,7 +75,7 @@ def test_a_get_is_dangerous_where_its_arguments_carry_risk(requirement: str, ans
 
 
 @pytest.mark.parametrize("name", ["shell", "write_file", "apply_patch", "delete_file", "http"])
-def test_default_dangerous_tools(name: str) -> None:
+def test_tools_that_are_dangerous_by_default_ask_under_every_preset(name: str) -> None:
     for preset in (Preset.WHITELIST, Preset.AUTO_LOOP, Preset.AUTO):
         policy = Policy(preset=preset, whitelist=frozenset({name}))
         assert word(judge(tool("never", name), policy=policy)) == "ask+"

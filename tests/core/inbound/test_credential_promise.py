@@ -160,7 +160,7 @@ async def test_in_a_group_the_message_is_withheld_with_a_notice_and_the_request_
     assert await asked.answer() is None
 
 
-async def test_other_parts_of_the_same_message_share_its_fate(front: Front) -> None:
+async def test_other_parts_of_the_same_message_are_withheld_too(front: Front) -> None:
     await Asked.open(front, SECRET)
     first = await front.says(OWNER_ACCOUNT, PASSWORD, order=CARD_AT + 1, album="a", attachments=(PHOTO,))
     second = await front.says(OWNER_ACCOUNT, PASSWORD, order=CARD_AT + 2, album="a", attachments=(PHOTO,))

@@ -34,12 +34,12 @@ async def test_the_command_alone_shows_the_zones_of_the_person_and_of_the_hub(fr
 
 
 @pytest.mark.parametrize("words", ["America/New_York", "america/new_york", "America/New York"])
-async def test_it_sets_a_zone_in_any_case(front: Front, words: str) -> None:
+async def test_the_command_sets_a_zone_in_any_case(front: Front, words: str) -> None:
     assert "Your time zone is America/New_York." in await told(front, f"/timezone {words}")
     assert (await front.store.people.preferences(OWNER.user_id)).timezone == "America/New_York"
 
 
-async def test_it_sets_only_the_zone_of_its_writer(front: Front) -> None:
+async def test_the_command_sets_only_the_zone_of_its_writer(front: Front) -> None:
     await told(front, "/timezone Asia/Tokyo", "gus")
     assert (await front.store.people.preferences(OWNER.user_id)).timezone is None
     guest = await front.user_of("gus")

@@ -164,7 +164,9 @@ async def test_every_fault_raises_its_error(
     assert (await collect(model, asking("say: fine")))[1].text, "the next call suffers from the last"
 
 
-async def test_an_overlong_prompt_is_an_overflow(provider: ModelSimulator, model: AnthropicModel) -> None:
+async def test_a_prompt_that_is_too_long_is_an_overflow(
+    provider: ModelSimulator, model: AnthropicModel
+) -> None:
     provider.provider.context_tokens = 5000
     with pytest.raises(ContextOverflow, match="exceed context limit"):
         await collect(model, asking("x" * 10_000))

@@ -257,7 +257,7 @@ async def test_an_unknown_model_is_named(provider: ModelSimulator, client: httpx
         await collect(openai(client, provider.openai_base_url, model="sim-9"), asking("Hi"))
 
 
-async def test_too_long_a_prompt_is_an_overflow(provider: ModelSimulator, model: OpenAIModel) -> None:
+async def test_a_prompt_that_is_too_long_is_an_overflow(provider: ModelSimulator, model: OpenAIModel) -> None:
     provider.provider.context_tokens = 5000
     with pytest.raises(ContextOverflow, match="maximum context length is 5000 tokens"):
         await collect(model, asking("x" * 10_000))

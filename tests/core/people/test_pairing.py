@@ -77,14 +77,14 @@ async def test_three_codes_are_valid_at_a_time_and_the_fourth_stranger_is_turned
     assert is_code(await front.code_for("d"))
 
 
-async def test_a_crowd_of_strangers_is_counted_not_answered(front: Front) -> None:
+async def test_a_crowd_of_strangers_is_counted_and_not_answered(front: Front) -> None:
     for number in range(TOLD_LIMIT + 10):
         await front.says(f"s{number}")
     assert len(front.sent.rows) == 3 + TOLD_LIMIT
     assert sum(row.seen for row in await front.store.explanations.noise(100)) == 7
 
 
-async def test_one_strangers_flood_is_counted_not_kept(front: Front) -> None:
+async def test_a_flood_by_one_stranger_is_counted_and_not_stored(front: Front) -> None:
     for _ in range(KEPT_PER_MINUTE + 20):
         await front.says("stan")
     assert len(await front.store.explanations.explain_recent(100)) == KEPT_PER_MINUTE

@@ -398,7 +398,7 @@ async def test_steps_that_make_room_are_taken_in_their_order_and_each_once() -> 
     assert [event.model for event in run.events if isinstance(event, CandidateFailed)] == ["a", "a", "b", "b"]
 
 
-async def test_tokens_of_an_overflow_in_a_result_are_the_providers() -> None:
+async def test_tokens_of_an_overflow_are_those_the_provider_reports() -> None:
     bench = Bench([scripted("a", IN_A_RESULT)])
     run = bench.run()
     with pytest.raises(ContextOverflow):

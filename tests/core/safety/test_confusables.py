@@ -113,12 +113,12 @@ def test_letters_that_look_like_others_are_named_below() -> None:
         ("a\u2758b", "U+2758 LIGHT VERTICAL BAR"),
     ],
 )
-def test_every_look_alike_is_named(text: str, named: str) -> None:
+def test_every_lookalike_is_named(text: str, named: str) -> None:
     (found,) = look_alikes(text)
     assert named in found
 
 
-def test_decoys_hide_no_look_alike() -> None:
+def test_decoys_hide_no_lookalike() -> None:
     decoys = " ".join("\u0430\u043e" + "\u0441" * n for n in range(50))
     found = look_alikes(f"{decoys} p\u0430ypal")
     assert found[0].startswith("p\u0430ypal ")

@@ -71,7 +71,7 @@ def test_unanswerable_questions_are_an_error_of_the_model(arguments: dict[str, A
     assert said in prepared.result.text
 
 
-def test_it_needs_no_approval_unless_everything_does() -> None:
+def test_asking_needs_no_approval_unless_everything_does() -> None:
     tool = ask_user_tool()
     assert (tool.requirement, tool.effect, tool.data) == (Requirement.NEVER, Effect.NONE, Data.NONE)
     assert isinstance(asked({"question": "?"}, policy=Policy(Preset.MANUAL)), NeedsPerson)

@@ -181,7 +181,7 @@ async def test_a_directory_is_listed(tools: Tools, work: Path) -> None:
     assert await run(tools["list_dir"], {"path": "notes"}) == "x  3"
 
 
-async def test_of_a_large_directory_the_first_names_are_listed(tools: Tools, work: Path) -> None:
+async def test_only_the_first_names_of_a_large_directory_are_listed(tools: Tools, work: Path) -> None:
     for number in range(files.MAX_ENTRIES + 7):
         (work / f"{number:04d}").touch()
     lines = (await run(tools["list_dir"], {})).split("\n")
@@ -318,7 +318,7 @@ class HeldUp(PathGuard):
             yield place
 
 
-async def test_a_write_cancelled_before_it_took_place_never_does(work: Path) -> None:
+async def test_a_write_cancelled_before_it_began_never_happens(work: Path) -> None:
     guard = HeldUp(work)
     write_file = writing_tools(lambda _: guard)[0]
     writing = asyncio.create_task(run(write_file, {"path": "f", "content": "x"}))

@@ -207,7 +207,7 @@ async def test_a_redirect_does_not_open_a_closed_address(line: str, call: Call, 
     assert (tmp_path / "hub.db").read_text() == "its own\n"
 
 
-async def test_no_program_of_the_workspace_takes_the_place_of_another(call: Call, tmp_path: Path) -> None:
+async def test_no_program_of_the_workspace_replaces_another(call: Call, tmp_path: Path) -> None:
     program(call, "ls", "echo mine")
     for path in (f"{tmp_path}:{os.defpath}", f".:{os.defpath}", f":{os.defpath}", str(tmp_path)):
         assert "mine" not in await planned(call, "ls a.txt", path).run(call)

@@ -98,7 +98,7 @@ def test_gates_show_the_arguments() -> None:
     assert not prepared.ask.allow_always
 
 
-def test_later_gates_look_the_same() -> None:
+def test_later_gates_show_the_call_in_the_same_way() -> None:
     """Say that it has happened: with what the tool reads in it, and nothing hidden."""
     made, asked_for = pipeline(), call(arguments='{"amount": "5"}')
     prepared = made.prepare(asked_for, OWNER, THREAD, ConsentSettings())

@@ -90,7 +90,7 @@ async def test_odd_results_are_left_out(engine: SearxngSimulator) -> None:
     assert await run(tool(engine), {"query": "q"}) == "1. (no title)\n   x"
 
 
-async def test_a_redirect_to_another_private_place_is_refused(engine: SearxngSimulator) -> None:
+async def test_a_redirect_to_another_private_address_is_refused(engine: SearxngSimulator) -> None:
     async with SearxngSimulator(results=[NEWS]) as other:
         engine.location = f"{other.base_url}/search?q=q&format=json"
         with pytest.raises(ToolDenied, match="not on the public internet"):

@@ -27,7 +27,7 @@ async def test_a_thread_on_a_message_has_its_id_and_is_opened_once(
     assert [t.id for t in active] == [thread.id]
 
 
-async def test_a_thread_alone_tells_its_channel(
+async def test_a_thread_without_a_message_is_announced_in_its_channel(
     rest: RESTClient, sim: DiscordSimulator, hall: Channel
 ) -> None:
     thread = await rest.create_thread(hall.id, hikari.ChannelType.GUILD_PUBLIC_THREAD, "aside")

@@ -86,12 +86,14 @@ async def test_a_tool_that_is_not_offered_is_not_called(client: openai.AsyncOpen
     "words,arguments",
     [('shell {"command": "ls"}', '{"command":"ls"}'), ("shell", "{}"), ("shell {no}", "{no}")],
 )
-async def test_please_call(client: openai.AsyncOpenAI, words: str, arguments: str) -> None:
+async def test_please_call_makes_a_call_with_its_arguments(
+    client: openai.AsyncOpenAI, words: str, arguments: str
+) -> None:
     message = (await ask(client, f"please call: {words}", tools=[SHELL])).choices[0].message
     assert message.tool_calls[0].function.arguments == arguments
 
 
-async def test_say_and_write(client: openai.AsyncOpenAI) -> None:
+async def test_say_and_write_are_answered(client: openai.AsyncOpenAI) -> None:
     assert await ask_text(client, "say: two\nlines") == "two\nlines"
     written = await ask_text(client, "write 4097 characters")
     assert written is not None

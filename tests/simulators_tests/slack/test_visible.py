@@ -128,7 +128,7 @@ def test_every_block_is_read_in_order() -> None:
     assert found.buttons == [("B", "v")]
 
 
-def test_everything_that_may_notify_somebody_is_found() -> None:
+def test_everything_that_may_notify_someone_is_found() -> None:
     assert pings(BODY) == ["@U0ANN", "@channel", "@U0ANN", "!here"]
     assert mentions("<!channel> <@U1|ann> <#C1> <https://x> <!subteam^S1> &lt;!here&gt;") == [
         "!channel",

@@ -161,7 +161,7 @@ def test_a_source_replaces_only_its_own_tools() -> None:
     assert registry.names == ("srv__own", "srv__z", "srv__y")
 
 
-def test_two_descriptions_whose_digests_begin_alike_are_two_tools() -> None:
+def test_two_descriptions_whose_digests_begin_the_same_are_two_tools() -> None:
     """A server can find such a pair in seconds for any few digits; it can't for all of them."""
     (before,) = offered([one(description="Acts 1197e.")]).tools
     (after,) = offered([one(description="Acts 22b04.")]).tools

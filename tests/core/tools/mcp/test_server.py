@@ -242,7 +242,7 @@ async def test_a_result_of_a_form_other_than_declared_is_marked(reply: Reply, sh
         assert await run(bench.offered["srv__shaped"], {}) == shown
 
 
-async def test_its_process_is_recorded_before_the_call() -> None:
+async def test_the_process_of_a_server_is_recorded_before_the_call() -> None:
     process = ProcessInfo(4711, 4711, 1)
     async with running(Fake(process=process, reply=ServerFailed("gone"))) as bench:
         await bench.becomes(Phase.READY)
@@ -284,7 +284,7 @@ class SignedIn:
         await self.news.wait()
 
 
-async def test_a_call_goes_over_a_connection_of_its_own_person() -> None:
+async def test_a_call_uses_the_connection_of_its_own_person() -> None:
     async with running(Fake(), SignedIn({"u1", "u2"})) as bench:
         await bench.becomes(Phase.READY)
         assert bench.fake.opened_for == ["u1"]
