@@ -41,7 +41,7 @@ from core.tools.builtin.extension_tools import ExtensionInstaller, extension_too
 from core.tools.builtin.file_changes import replace_file, to_its_end, writing_tools
 from core.tools.builtin.files import reading_tools, searching_tools
 from core.tools.builtin.notes import document_tools, memory_tools, thread_search_tool
-from core.tools.builtin.routine_tools import JobsTold, Told, delegate_tool, job_tools, routine_tools
+from core.tools.builtin.routine_and_job_tools import JobsTold, Told, delegate_tool, job_tools, routine_tools
 from core.tools.builtin.shell import Commands, shell_tool
 from core.tools.builtin.web_tools import SearchEngine, http_tool, web_search_tool
 from core.tools.child import Command

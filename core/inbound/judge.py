@@ -84,10 +84,10 @@ from core.store.rows import GateView
 from core.users import Identity
 
 if TYPE_CHECKING:
-    from core.inbound import extension_commands, routine_menu
+    from core.inbound import extension_commands, routines_and_jobs
     from core.routine import Match
 else:
-    routine_menu = LazyModule("core.inbound.routine_menu")
+    routines_and_jobs = LazyModule("core.inbound.routines_and_jobs")
     extension_commands = LazyModule("core.inbound.extension_commands")
 
 
@@ -310,17 +310,19 @@ class EventJudge:
             return confided
         if view.job is not None:
             rules = self._rules
-            return routine_menu.job_pressed(event, view.job, rules.jobs, view.principal, rules.ids, self._now)
+            return routines_and_jobs.job_pressed(
+                event, view.job, rules.jobs, view.principal, rules.ids, self._now
+            )
         if view.list_menu is not None:
             return thread_commands.pressed_in_list(event, view.list_menu, view)
         if view.menu is None:
             return self._decisions.press(event, view)
-        return routine_menu.pressed(event, view.menu, view.principal, self._rules.ids, self._now)
+        return routines_and_jobs.pressed(event, view.menu, view.principal, self._rules.ids, self._now)
 
     def _text(self, event: InboundMessage, submission: Submission, view: AcceptView) -> Verdict:
         match submission:
             case UserInput() | BareAnswer(command=False) if view.job is not None:
-                return routine_menu.replied(event, view.job, self._rules.jobs, view.principal)
+                return routines_and_jobs.replied(event, view.job, self._rules.jobs, view.principal)
             case UserInput():
                 return self._input(event, view)
             case BareAnswer():
@@ -353,7 +355,7 @@ class EventJudge:
             return extension_commands.extensions(submission.rest, view.principal, rules.servers)
         if isinstance(submission, AboutJob):
             name, rest = submission.name, submission.rest
-            return routine_menu.command(name, rest, event.key, rules.jobs, view.principal)
+            return routines_and_jobs.command(name, rest, event.key, rules.jobs, view.principal)
         if isinstance(submission, Threading):
             return thread_commands.choose(submission, view, rules.ids, event.scope, direct=event.direct)
         if isinstance(submission, Invite):
@@ -375,7 +377,7 @@ class EventJudge:
             return refused("too many messages queued", texts.too_many_waiting(self._rules.max_waiting))
         fired: tuple[Effect, ...] = ()
         if view.routines:
-            found = routine_menu.fired_by(self._matches, view, event.direct, self._rules.ids, self._now)
+            found = routines_and_jobs.fired_by(self._matches, view, event.direct, self._rules.ids, self._now)
             if found.consumed_by:
                 return found.alone()
             fired = found.effects

@@ -202,7 +202,7 @@ TOLD_EVENTS = 50
 
 
 class JobsInWords:
-    """Implementation of core.tools.builtin.routine_tools.Told."""
+    """Implementation of core.tools.builtin.routine_and_job_tools.Told."""
 
     def __init__(self, registry: JobRegistry) -> None:
         self._registry = registry

@@ -62,7 +62,7 @@ def test_any_text_is_opened_as_it_was_sealed(value: str, key: bytes) -> None:
 
 
 @given(position=st.integers(0, 10_000), bit=st.integers(0, 7))
-def test_a_changed_bit_is_noticed(position: int, bit: int) -> None:
+def test_a_changed_bit_is_detected(position: int, bit: int) -> None:
     keys = VaultKeys([FIRST])
     secret = keys.seal("name", "the value", 1)
     changed = bytearray(secret.sealed)
@@ -73,7 +73,7 @@ def test_a_changed_bit_is_noticed(position: int, bit: int) -> None:
 
 
 @pytest.mark.parametrize("length", [0, 5, 12, 20])
-def test_a_cut_secret_is_noticed(length: int) -> None:
+def test_a_truncated_secret_is_detected(length: int) -> None:
     keys = VaultKeys([FIRST])
     secret = keys.seal("name", "the value", 1)
     with pytest.raises(VaultError, match="is damaged"):
@@ -112,7 +112,7 @@ async def test_a_name_that_cannot_be_written_in_a_configuration_is_refused(name:
 
 
 @pytest.mark.parametrize("value", ["", "x" * (VALUE_LIMIT_BYTES + 1)])
-async def test_nothing_and_too_much_is_refused(value: str) -> None:
+async def test_empty_and_oversized_secrets_are_refused(value: str) -> None:
     shelf = Shelf()
     with pytest.raises(VaultError, match="nothing was stored"):
         await vault(shelf).keep("name", value)

@@ -22,7 +22,7 @@ async def strike(directory: Path, kind: Kind, point: Point, *, reruns: bool, wor
         await judge(town, kind, told, work)
 
 
-async def test_a_delivery_is_answered_when_its_run_is_kept(tmp_path: Path) -> None:
+async def test_a_delivery_is_answered_once_its_run_is_stored(tmp_path: Path) -> None:
     """Killed before that it was not answered, and comes again."""
     await strike(tmp_path, "webhook", AtCommit("claim_run", 1, "before"), reruns=False)
 

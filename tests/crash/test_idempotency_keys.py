@@ -62,7 +62,7 @@ def told(town: MortalHub) -> int:
 
 
 @pytest.mark.parametrize("kind", ["http", "mcp", "shell"])
-async def test_a_try_after_the_hub_was_killed_has_the_same_key_and_another_call_has_another(
+async def test_a_retry_after_the_hub_was_killed_has_the_same_key_and_another_call_has_another(
     tmp_path: Path, site: Website, kind: str
 ) -> None:
     async with open_mortal_hub(tmp_path, house(tmp_path, site)) as town:

@@ -231,7 +231,7 @@ async def run(directory: Path, seeds: Sequence[int], blows: int, proof_record: P
     assert not failures, "\n".join(failures)
 
 
-async def test_a_send_that_was_cut_off_is_shown_once_unless_it_arrives_late(
+async def test_an_interrupted_send_is_shown_once_unless_it_arrives_late(
     tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
     await run(tmp_path, [profile.seed * 1000], len(WAYS), proof_record)
@@ -240,14 +240,14 @@ async def test_a_send_that_was_cut_off_is_shown_once_unless_it_arrives_late(
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("block", range(1, BLOCKS + 1))
-async def test_many_sends_that_were_cut_off(
+async def test_many_interrupted_sends_are_shown_once_unless_they_arrive_late(
     tmp_path: Path, profile: Profile, proof_record: ProofRecord, block: int
 ) -> None:
     first = profile.seed * 1000 + block * AT_ONCE
     await run(tmp_path, range(first, first + AT_ONCE), KILLS_OF_A_HUB, proof_record)
 
 
-async def test_killed_while_it_looks_the_hub_looks_again(tmp_path: Path) -> None:
+async def test_killed_while_it_searches_the_hub_searches_again(tmp_path: Path) -> None:
     async with open_mortal_hub(tmp_path) as town:
         town.model.rule("mark-", reply, on="any")
         story = Story(town, random.Random(0))

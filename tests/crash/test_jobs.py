@@ -37,7 +37,7 @@ STORIES = {"job": Story(1, ("line",), task=LINE), "subtask": Story(1, ("line",),
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("named", STORIES)
-async def test_killed_at_any_commit_a_job_acts_once_and_its_end_is_told_once(
+async def test_killed_at_any_commit_a_job_acts_once_and_its_end_is_reported_once(
     tmp_path: Path, profile: Profile, proof_record: ProofRecord, named: str
 ) -> None:
     await strike_every(tmp_path, STORIES[named], profile, proof_record, named)
@@ -54,7 +54,7 @@ async def test_killed_at_any_commit_a_job_acts_once_and_its_end_is_told_once(
         ),  # its result is there, and its run lacks it
     ],
 )
-async def test_killed_at_this_point_a_job_acts_once_and_its_end_is_told_once(
+async def test_killed_at_this_point_a_job_acts_once_and_its_end_is_reported_once(
     tmp_path: Path, named: str, point: str
 ) -> None:
     assert await strike(tmp_path, STORIES[named], parse_commit_point(point)), "the hub came by"
@@ -149,7 +149,7 @@ async def test_killed_at_this_point_a_job_hears_each_message_once_and_in_order(
 @pytest.mark.slow
 @pytest.mark.parametrize("side", ["before", "after"])
 @pytest.mark.parametrize("button, state", [(0, "accepted"), (1, "failed")])
-async def test_killed_as_its_owner_judges_it_a_job_is_judged_once(
+async def test_killed_while_its_owner_decides_a_job_is_decided_once(
     tmp_path: Path, button: int, state: str, side: str
 ) -> None:
     async with open_mortal_hub(tmp_path, Setup(extra="[jobs]\nreview = true\n")) as town:
@@ -173,7 +173,7 @@ async def test_killed_as_its_owner_judges_it_a_job_is_judged_once(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["repair_job:1:before", "repair_job:1:after"])
-async def test_killed_as_a_stuck_job_is_taken_up_again_it_acts_once_and_its_end_is_told_once(
+async def test_killed_while_a_stuck_job_is_restarted_it_acts_once_and_its_end_is_reported_once(
     tmp_path: Path, point: str
 ) -> None:
     extra = "[jobs]\ntimeout_s = 172800\nstuck_after_s = 60\n\n[approvals]\ntool_timeouts = { shell = 60 }\n"

@@ -51,7 +51,9 @@ AFTER_C = Moment("after c", reached="c", over="bc", ran="abc")
 
 
 @pytest.mark.parametrize("killed", ["hub", "leader", "both"])
-async def test_killed_after_the_first_program(tmp_path: Path, killed: str) -> None:
+async def test_killed_after_its_first_program_a_line_is_asked_about_and_not_repeated(
+    tmp_path: Path, killed: str
+) -> None:
     await play(tmp_path, AFTER_A, killed)
 
 
@@ -64,7 +66,9 @@ async def test_the_hub_is_killed_while_a_program_continues(tmp_path: Path) -> No
 @pytest.mark.strace
 @pytest.mark.parametrize("killed", ["hub", "leader", "both"])
 @pytest.mark.parametrize("moment", [IN_A, BETWEEN, AFTER_C], ids=str)
-async def test_killed_at_other_moments_of_a_line(tmp_path: Path, moment: Moment, killed: str) -> None:
+async def test_killed_at_other_moments_a_line_is_asked_about_and_not_repeated(
+    tmp_path: Path, moment: Moment, killed: str
+) -> None:
     await play(tmp_path, moment, killed)
 
 
@@ -73,7 +77,9 @@ async def test_killed_at_other_moments_of_a_line(tmp_path: Path, moment: Moment,
     "point,ran",
     [("record_process:1:before", ""), ("record_process:1:after", ""), ("finish_calls:1:before", "abc")],
 )
-async def test_killed_before_or_after_the_line(tmp_path: Path, point: str, ran: str) -> None:
+async def test_killed_before_or_after_it_a_line_runs_whole_or_not_at_all(
+    tmp_path: Path, point: str, ran: str
+) -> None:
     """Before the gate opens nothing runs; when its outcome is about to be recorded, everything did."""
     async with open_mortal_hub(tmp_path) as town:
         lay_out(town)

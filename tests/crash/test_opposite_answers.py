@@ -92,7 +92,7 @@ async def press_and_type(town: MortalHub, number: int, rng: random.Random) -> bo
     return judge(town, name, card, told, typed[-1].text)
 
 
-async def test_opposite_buttons_of_one_card(
+async def test_of_opposite_buttons_of_one_card_one_counts(
     tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
     rng, rounds = random.Random(profile.seed), profile.pick(test=10, ci=20, proof=200)
@@ -105,7 +105,7 @@ async def test_opposite_buttons_of_one_card(
     proof_record("crash", opposite_presses=rounds, approved=won[True], denied=won[False])
 
 
-async def test_a_button_and_the_opposite_words_to_another_bot(
+async def test_of_a_button_and_the_opposite_words_to_another_bot_one_counts(
     tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
     """Two bots are polled beside each other: no platform and no lane puts these answers in order."""

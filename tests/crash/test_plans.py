@@ -46,7 +46,7 @@ STORIES = {
 
 
 @pytest.mark.parametrize("named, point", [("whole", "mark_running:1:after")])
-async def test_killed_at_this_point_a_plan_goes_on_at_its_next_step(
+async def test_killed_at_this_point_a_plan_continues_at_its_next_step(
     tmp_path: Path, named: str, point: str
 ) -> None:
     assert await strike(tmp_path, STORIES[named], parse_commit_point(point)), "the hub came by"
@@ -55,7 +55,7 @@ async def test_killed_at_this_point_a_plan_goes_on_at_its_next_step(
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("named", STORIES)
-async def test_killed_at_any_commit_a_plan_goes_on_at_its_next_step(
+async def test_killed_at_any_commit_a_plan_continues_at_its_next_step(
     tmp_path: Path, profile: Profile, proof_record: ProofRecord, named: str
 ) -> None:
     await strike_every(tmp_path, STORIES[named], profile, proof_record, f"plan {named}")

@@ -50,7 +50,7 @@ async def strike_each(directory: Path, points: Sequence[Point], house: Setup) ->
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("part", [0, *(pytest.param(one, marks=pytest.mark.slow) for one in range(1, PARTS))])
-async def test_every_point_is_struck_and_every_promise_kept(
+async def test_every_point_is_hit_and_every_promise_is_kept(
     tmp_path: Path, profile: Profile, proof_record: ProofRecord, part: int
 ) -> None:
     """Every sixth in the usual profile, at length all."""
@@ -65,7 +65,7 @@ async def test_every_point_is_struck_and_every_promise_kept(
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-async def test_by_webhook_in_a_topic_every_promise_is_kept_too(
+async def test_every_promise_is_kept_by_webhook_in_a_topic_too(
     tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
     house = Setup(groups="all", webhook=True, topic=True)

@@ -128,7 +128,7 @@ async def test_twenty_messages_in_flight_survive_random_kills(
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("block", range(1, BLOCKS + 1))
-async def test_many_random_kills(
+async def test_messages_in_flight_survive_many_random_kills(
     tmp_path: Path, profile: Profile, proof_record: ProofRecord, block: int
 ) -> None:
     first = profile.seed * 1000 + block * ROUNDS

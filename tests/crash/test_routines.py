@@ -37,7 +37,9 @@ async def the_run(town: MortalHub) -> dict[str, Any]:
         pytest.param("settle_notice:1:after", marks=SLOW),
     ],
 )
-async def test_killed_at_this_point_the_routine_runs_once_and_tells_it(tmp_path: Path, point: str) -> None:
+async def test_killed_at_this_point_the_routine_runs_once_and_notifies_its_owner(
+    tmp_path: Path, point: str
+) -> None:
     async with open_mortal_hub(tmp_path) as town:
         page = town.directory / "watch.json"
         page.write_text(json.dumps({"guardrails": RERUN}))

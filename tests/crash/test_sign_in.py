@@ -66,7 +66,7 @@ async def driven(
 
 
 @pytest.mark.parametrize("point", POINTS)
-async def test_killed_during_a_sign_in(tmp_path: Path, point: str) -> None:
+async def test_killed_at_this_point_a_sign_in_is_completed_once(tmp_path: Path, point: str) -> None:
     async with open_web_server() as tools, open_authorization_server() as issuer:
         issuer.resource = tools.url
         tools.guard = issuer.challenge
@@ -93,7 +93,7 @@ async def test_killed_during_a_sign_in(tmp_path: Path, point: str) -> None:
 
 @pytest.mark.parametrize("side", ["before", "after"])
 @pytest.mark.parametrize("unit", ["put_extension", "change_extension"])
-async def test_killed_while_extensions_change(tmp_path: Path, unit: str, side: str) -> None:
+async def test_a_change_of_extensions_is_whole_after_a_kill(tmp_path: Path, unit: str, side: str) -> None:
     """A change that was committed is there after the restart, any other is not, and both can be repeated."""
     async with open_web_server() as tools, open_mortal_hub(tmp_path, Setup()) as town:
         add, remove = ("extensions", "add", "mine", "--url", tools.url), ("extensions", "remove", "mine")
@@ -133,7 +133,7 @@ def rows(town: MortalHub, query: str) -> int:
 @pytest.mark.parametrize(
     "point", ["change_extension:1:after", "begin_sign_out:1:after", "end_sign_out:1:before"]
 )
-async def test_killed_before_a_removed_sign_in_is_revoked(tmp_path: Path, point: str) -> None:
+async def test_a_removed_sign_in_is_revoked_after_a_kill(tmp_path: Path, point: str) -> None:
     """The next hub revokes it, and says nothing of it since it is done."""
     async with (
         open_web_server() as tools,

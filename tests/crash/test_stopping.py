@@ -25,7 +25,7 @@ async def interrupt(town: MortalHub, number: signal.Signals) -> int:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-async def test_a_turn_cut_short_by_stopping_is_finished_after_the_next_start(
+async def test_a_turn_interrupted_by_a_stop_is_finished_after_the_next_start(
     tmp_path: Path, number: signal.Signals
 ) -> None:
     async with open_mortal_hub(tmp_path) as town:
@@ -50,7 +50,7 @@ async def test_a_turn_cut_short_by_stopping_is_finished_after_the_next_start(
         ]
 
 
-async def test_a_tool_cut_short_by_stopping_is_asked_about_and_not_run_again(tmp_path: Path) -> None:
+async def test_a_tool_interrupted_by_a_stop_is_asked_about_and_not_run_again(tmp_path: Path) -> None:
     async with open_mortal_hub(tmp_path) as town:
         os.mkfifo(town.workspace / "gate")
         await town.run()
@@ -68,7 +68,7 @@ async def test_a_tool_cut_short_by_stopping_is_asked_about_and_not_run_again(tmp
         assert (town.workspace / "out").read_text() == "line\n"
 
 
-async def test_stopping_in_good_order_is_no_crash(tmp_path: Path) -> None:
+async def test_an_orderly_stop_is_not_a_crash(tmp_path: Path) -> None:
     async with open_mortal_hub(tmp_path) as town:
         town.model.fault(Hold(at="before_headers"), times=None)
         town.telegram.user_sends_text(OWNER, HELD)
@@ -82,7 +82,7 @@ async def test_stopping_in_good_order_is_no_crash(tmp_path: Path) -> None:
         assert [answer.text for answer in town.telegram.bot_messages(OWNER)] == ["it is done"]
 
 
-async def test_a_routines_run_cut_short_by_stopping_is_no_crash_either(tmp_path: Path) -> None:
+async def test_an_orderly_stop_is_not_a_crash_of_a_routine_run_either(tmp_path: Path) -> None:
     async with open_mortal_hub(tmp_path) as town:
         (town.directory / "held.json").write_text(json.dumps({"guardrails": {"rerun_interrupted": True}}))
         words = ("routines", "add", "held", "--match", "deploy", "--prompt", HELD, "--file")

@@ -35,21 +35,21 @@ def judge(choice: str, directory: Path, texts: Sequence[str], model: ModelSimula
     assert told in heard
 
 
-async def test_on_telegram(tmp_path: Path, choice: str) -> None:
+async def test_an_unknown_outcome_is_asked_about_on_telegram(tmp_path: Path, choice: str) -> None:
     async with open_mortal_hub(tmp_path) as town:
         town.about_unknown = CHOICES[choice][0]
         await play(town, CUT_OFF)
         judge(choice, tmp_path, [message.text for message in town.shown_to(OWNER)], town.model)
 
 
-async def test_on_slack(tmp_path: Path, choice: str) -> None:
+async def test_an_unknown_outcome_is_asked_about_on_slack(tmp_path: Path, choice: str) -> None:
     async with open_slack_errand(tmp_path) as town:
         town.about_unknown = CHOICES[choice][0]
         await play_errand(town, CUT_OFF)
         judge(choice, tmp_path, town.texts(), town.model)
 
 
-async def test_on_discord(tmp_path: Path, choice: str) -> None:
+async def test_an_unknown_outcome_is_asked_about_on_discord(tmp_path: Path, choice: str) -> None:
     async with open_discord_errand(tmp_path) as town:
         town.about_unknown = CHOICES[choice][0]
         await play_errand(town, CUT_OFF)

@@ -128,7 +128,7 @@ def judge(town: MortalHub, mode: str) -> None:
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("mode", ALWAYS_STRUCK)
-async def test_killed_at_any_commit_each_part_is_dealt_with_once(
+async def test_killed_at_any_commit_each_part_is_handled_once(
     tmp_path: Path, mode: str, profile: Profile, proof_record: ProofRecord
 ) -> None:
     (tmp_path / "dry").mkdir()

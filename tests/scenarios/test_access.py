@@ -89,7 +89,7 @@ async def everything_has_an_answer(house: Hub) -> None:
 # --- in private -----------------------------------------------------------------------------------------
 
 
-async def test_a_stranger_hears_one_polite_word_and_the_model_nothing(house: Hub) -> None:
+async def test_a_stranger_gets_one_polite_reply_and_the_model_hears_nothing(house: Hub) -> None:
     code = await code_for(house, STAN)
     for text in ("please", "/help", "/new", "run: echo hi"):
         house.telegram.user_sends_text(STAN, text)
@@ -164,7 +164,7 @@ async def test_a_code_to_join_expires(tmp_path: Path) -> None:
         assert (await says(house, SECOND, "hello")).startswith("This assistant is private.")
 
 
-async def test_a_code_to_join_raced_for_joins_one(house: Hub) -> None:
+async def test_of_two_people_who_race_for_a_linking_code_one_joins(house: Hub) -> None:
     code = (await says(house, OWNER, "/link")).split("/link ")[1].split("\n")[0]
     racers = (STAN, SECOND, EVE)
     for person in racers:
@@ -178,7 +178,7 @@ async def test_a_code_to_join_raced_for_joins_one(house: Hub) -> None:
     assert decided.count("Approved by owner") == 1
 
 
-async def test_a_code_raced_for_pairs_once(house: Hub) -> None:
+async def test_of_two_people_who_race_for_a_pairing_code_one_is_paired(house: Hub) -> None:
     await link(house, OWNER, SECOND)
     code = await code_for(house, STAN)
     before = {person: len(house.says(person)) for person in (OWNER, SECOND)}
@@ -224,7 +224,7 @@ async def test_a_revoked_person_is_refused_at_the_next_message_and_press(tmp_pat
         assert await outcomes(house, count=2) == ["refused: not paired"] * 2
 
 
-async def test_the_first_owner_comes_in_by_the_desk(tmp_path: Path) -> None:
+async def test_the_first_owner_is_paired_by_the_operator(tmp_path: Path) -> None:
     async with open_hub(tmp_path, direct="pairing", start=False) as house:
         invite(house)
         config = house.directory / "hubbub.toml"
@@ -255,7 +255,7 @@ async def test_a_second_account_is_the_same_person(house: Hub) -> None:
     assert (house.workspace / "out.txt").read_text() == "both\n"
 
 
-async def test_an_account_of_somebody_else_cannot_be_taken(house: Hub) -> None:
+async def test_an_account_of_another_person_cannot_be_taken(house: Hub) -> None:
     await let_in(house, STAN)
     code = (await says(house, OWNER, "/link")).split("/link ")[1].split("\n")[0]
     assert (await says(house, STAN, f"/link {code}")).startswith("This account already belongs to a user")
@@ -396,7 +396,7 @@ async def test_unaddressed_messages_are_ignored_and_disabled_groups_are_noise(tm
 
 
 @pytest.mark.parametrize("direct, kept", [("open", 5), ("pairing", 10)])
-async def test_a_flood_of_presses_by_somebody_else_is_counted_and_not_kept(
+async def test_a_flood_of_presses_by_another_person_is_counted_and_not_stored(
     tmp_path: Path, direct: str, kept: int
 ) -> None:
     extra = 'groups = "addressed"\n[access]\nsender_per_minute = 5'

@@ -36,7 +36,7 @@ def signs(house: Hub) -> dict[int, Any]:
     }
 
 
-async def test_a_message_that_waits_gets_a_sign_which_stays_when_it_is_answered(house: Hub) -> None:
+async def test_a_waiting_message_gets_a_reaction_that_stays_after_the_answer(house: Hub) -> None:
     first = await busy(house)
     second = house.telegram.user_sends_text(OWNER, "and this?")
     await house.telegram.wait_requests("setMessageReaction")
@@ -60,7 +60,7 @@ async def test_a_message_that_waits_gets_a_sign_which_stays_when_it_is_answered(
     ],
     ids=lambda fault: fault.get("description", fault["kind"]),
 )
-async def test_a_sign_that_cannot_be_given_delays_nothing(house: Hub, fault: dict[str, Any]) -> None:
+async def test_a_reaction_that_fails_delays_nothing(house: Hub, fault: dict[str, Any]) -> None:
     house.telegram.fail(method="setMessageReaction", **fault)
     await busy(house)
     house.telegram.user_sends_text(OWNER, "and this?")
@@ -71,7 +71,7 @@ async def test_a_sign_that_cannot_be_given_delays_nothing(house: Hub, fault: dic
     assert signs(house) == {}
 
 
-async def test_a_prompt_start_gets_no_reaction(tmp_path: Path) -> None:
+async def test_a_message_that_is_soon_answered_gets_no_reaction(tmp_path: Path) -> None:
     async with open_hub(tmp_path, speed=1 / 60) as house:  # the hub's second is a minute: enough for any
         await busy(house)
         quick = house.telegram.user_sends_text(OWNER, "quick")
@@ -90,7 +90,7 @@ async def test_a_prompt_start_gets_no_reaction(tmp_path: Path) -> None:
         await house.telegram.wait_text(OWNER, "You said: slow")
 
 
-async def test_a_flood_of_waiting_messages_asks_for_no_more_once_limited(house: Hub) -> None:
+async def test_a_flood_of_waiting_messages_requests_no_more_reactions_once_limited(house: Hub) -> None:
     house.telegram.fail("rate_limit", method="setMessageReaction", retry_after_s=600)
     await busy(house)
     house.telegram.user_sends_text(OWNER, "one")

@@ -57,7 +57,7 @@ async def agreed(house: Hub, command: str) -> str:
     return said
 
 
-async def test_tools_that_are_hidden_or_not_there_do_not_run_by_name(house: Hub) -> None:
+async def test_hidden_and_missing_tools_do_not_run_by_name(house: Hub) -> None:
     house.telegram.add_user(GUEST, first_name="Gus")
     said = await tried(
         house,
@@ -71,7 +71,7 @@ async def test_tools_that_are_hidden_or_not_there_do_not_run_by_name(house: Hub)
     assert list(house.workspace.iterdir()) == []
 
 
-async def test_ways_out_of_the_workspace_are_shut(house: Hub) -> None:
+async def test_ways_out_of_the_workspace_are_closed(house: Hub) -> None:
     (house.workspace / "link").symlink_to("..")
     (house.workspace / "key").symlink_to("../data/vault.key")
     said = await tried(
@@ -114,7 +114,7 @@ async def test_a_link_swapped_while_it_is_read_leads_nowhere_else(house: Hub) ->
     ] == []
 
 
-async def test_secrets_are_neither_in_a_commands_reach_nor_in_what_is_said_of_them(house: Hub) -> None:
+async def test_secrets_are_neither_in_reach_of_a_command_nor_in_its_output(house: Hub) -> None:
     said = await agreed(house, "env; set; cat /proc/$PPID/comm")
     assert [secret for secret in (TOKEN, KEY) if secret in said] == []
     (house.workspace / "page").write_text(f"the token is {TOKEN}\n")
@@ -125,7 +125,7 @@ async def test_secrets_are_neither_in_a_commands_reach_nor_in_what_is_said_of_th
     assert TOKEN not in printed
 
 
-async def test_addresses_of_this_machine_and_its_network_are_shut(house: Hub) -> None:
+async def test_addresses_of_this_machine_and_its_network_are_closed(house: Hub) -> None:
     port = house.app.url.rpartition(":")[2]
     said = await tried(
         house,
@@ -147,7 +147,7 @@ async def test_hostile_arguments_are_refused(house: Hub, arguments: str) -> None
     assert "read_file was not run: its arguments are not valid." in said
 
 
-async def test_a_thousand_calls_at_once_are_no_reply_at_all(house: Hub) -> None:
+async def test_a_reply_with_a_thousand_calls_is_not_accepted(house: Hub) -> None:
     """More than 128 in one reply, and the reply is refused unread; the person hears that it failed."""
     house.model.enqueue(tools(*([ToolCall("echo", {"text": "x"})] * 1_000)))
     house.telegram.user_sends_text(OWNER, "good day")
@@ -157,7 +157,7 @@ async def test_a_thousand_calls_at_once_are_no_reply_at_all(house: Hub) -> None:
         assert database.execute("SELECT count(*) FROM calls").fetchone() == (0,)
 
 
-async def test_a_hundred_calls_at_once_come_to_the_turns_limit(house: Hub) -> None:
+async def test_a_hundred_calls_at_once_reach_the_limit_of_the_turn(house: Hub) -> None:
     house.model.enqueue(tools(*([ToolCall("echo", {"text": "x"})] * 100)))
     house.telegram.user_sends_text(OWNER, "good day")
     await house.telegram.wait_for(lambda: house.open_cards(OWNER), LONG_S)
@@ -181,7 +181,7 @@ async def test_reading_the_vault_by_a_command_is_asked_each_time(house: Hub) -> 
         await house.telegram.wait_for(lambda: not house.open_cards(OWNER), LIMIT_S)
 
 
-async def test_a_hundred_megabytes_are_cut_and_the_hub_stays_small(house: Hub) -> None:
+async def test_a_hundred_megabytes_of_output_are_truncated_and_the_hub_stays_small(house: Hub) -> None:
     said = await agreed(house, "head -c 100000000 /dev/zero | tr '\\0' x")
     assert "exit code: 0" in said
     assert len(said) < 40_000
@@ -235,7 +235,7 @@ async def test_a_file_changed_after_approval_is_asked_about_again(house: Hub) ->
     assert asked == 2  # the answer to the first is kept, and the second waits
 
 
-async def test_a_card_shows_what_would_not_be_seen_and_how_a_long_call_ends(house: Hub) -> None:
+async def test_a_card_shows_invisible_characters_and_how_a_long_call_ends(house: Hub) -> None:
     hidden = f"ls \u202etxt.x{' ' * 3_000}; rm\u200b a; echo {'x' * 5_000}; rm -rf ends"
     house.model.enqueue(tools(ToolCall("shell", {"command": hidden})))
     house.telegram.user_sends_text(OWNER, "good day")

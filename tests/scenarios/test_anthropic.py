@@ -66,7 +66,7 @@ async def test_a_call_of_a_reply_that_was_cut_is_not_run(tmp_path: Path, provide
         ("anthropic", 'thinking = "low"\nmax_temperature = 1.0', "answer_tokens = 500", (None, 2548)),
     ],
 )
-async def test_a_model_is_sent_the_temperature_and_the_answers_length_that_it_takes(
+async def test_a_model_is_sent_the_temperature_and_answer_length_that_it_accepts(
     tmp_path: Path, provider: str, model: str, settings: str, sent: tuple[float | None, int]
 ) -> None:
     extra = f"[agent]\n{settings}\n"
@@ -77,7 +77,7 @@ async def test_a_model_is_sent_the_temperature_and_the_answers_length_that_it_ta
         assert (body.get("temperature"), body["max_tokens"]) == sent
 
 
-async def test_thinking_goes_on_through_calls_and_a_restart(tmp_path: Path) -> None:
+async def test_thinking_continues_across_calls_and_a_restart(tmp_path: Path) -> None:
     async with open_hub(tmp_path, provider="anthropic", model='thinking = "low"') as house:
         house.telegram.user_sends_text(OWNER, 'please call: write_file {"path": "a.txt", "content": "milk"}')
         card = await house.card(OWNER)

@@ -45,7 +45,7 @@ async def test_a_text_file_is_read_in_the_conversation_it_was_attached_in(house:
     assert "No file was attached" in await house.told("read_attachment", name="beans.txt")
 
 
-async def test_a_saved_file_replaces_none_and_leaves_its_folder_never(house: Hub) -> None:
+async def test_a_saved_file_replaces_none_and_never_leaves_its_folder(house: Hub) -> None:
     folder = house.workspace / "attachments"
     await attach(house, "notes.txt", b"first")
     assert "Saved as attachments/notes.txt in the workspace, 5 bytes." in await house.told("save_attachment")
@@ -79,7 +79,7 @@ async def test_a_file_of_the_workspace_is_sent_and_no_other(house: Hub) -> None:
     assert len(files_shown(house, OWNER, "document")) == 1
 
 
-async def test_a_sent_file_can_be_had_in_the_console_as_it_was_sent_and_not_otherwise(house: Hub) -> None:
+async def test_a_sent_file_can_be_downloaded_in_the_console_only_as_it_was_sent(house: Hub) -> None:
     path = house.workspace / 'plän "1".html'
     path.write_bytes(b"<script>planted=1</script>")
     assert "The file is queued for sending." in await house.told("send_file", path=path.name)
@@ -113,7 +113,7 @@ async def test_a_sent_file_can_be_had_in_the_console_as_it_was_sent_and_not_othe
         assert await refused() == 404
 
 
-async def test_a_link_to_a_sent_file_is_good_for_it_alone_and_a_minute(house: Hub) -> None:
+async def test_a_link_to_a_sent_file_is_valid_for_that_file_and_one_minute(house: Hub) -> None:
     for name in ("one.txt", "two.txt"):
         (house.workspace / name).write_text(name)
         await house.told("send_file", path=name)

@@ -67,7 +67,9 @@ def brought_again(place: SlackHub, messages: Sequence[object]) -> None:
         pytest.param("socket", True, id="broken", marks=pytest.mark.slow),
     ],
 )
-async def test_on_slack_each_is_part_of_one_turn_in_order(tmp_path: Path, mode: str, *, broken: bool) -> None:
+async def test_on_slack_each_missed_message_is_part_of_one_turn_in_order(
+    tmp_path: Path, mode: str, *, broken: bool
+) -> None:
     async with open_slack_hub(tmp_path, mode=mode, extra=GROUPS) as place:
         place.slack.configure(retry_delays_s=[])  # the history alone has what was missed
         conversations = await on_slack(place)
@@ -124,7 +126,9 @@ async def on_discord(place: DiscordHub) -> Sequence[Conversation]:
 
 
 @pytest.mark.parametrize("broken", BROKEN)
-async def test_on_discord_each_is_part_of_one_turn_in_order(tmp_path: Path, *, broken: bool) -> None:
+async def test_on_discord_each_missed_message_is_part_of_one_turn_in_order(
+    tmp_path: Path, *, broken: bool
+) -> None:
     async with open_discord_hub(tmp_path, extra=GROUPS) as place:
         conversations = await on_discord(place)
         if broken:
@@ -154,7 +158,7 @@ async def test_on_discord_each_is_part_of_one_turn_in_order(tmp_path: Path, *, b
 # --- Telegram -------------------------------------------------------------------------------------------
 
 
-async def test_telegrams_own_backlog_is_part_of_one_turn_each_in_order(tmp_path: Path) -> None:
+async def test_on_telegram_each_missed_message_is_part_of_one_turn_in_order(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as place:
         conversations: list[Conversation] = []
         for number, name in enumerate(("anna", "ben", "cem", "dora", "eve"), start=telegram_hub.OWNER):

@@ -52,7 +52,7 @@ async def test_thinking_and_written_calls_are_never_shown_and_the_calls_run(tmp_
         assert said[-1] == "Looking around."
 
 
-async def test_a_written_call_waits_for_consent_beside_the_models_reason(tmp_path: Path) -> None:
+async def test_a_written_call_waits_for_consent_and_its_card_shows_the_models_reason(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as house:
         house.model.enqueue(text(f'I mark the "place".\n<tool_call>{TOUCH}</tool_call>'))
         house.telegram.user_sends_text(OWNER, "go")
@@ -87,7 +87,7 @@ async def test_nothing_runs_that_is_quoted_not_offered_or_beside_a_real_call(tmp
         assert house.open_cards(OWNER) == []
 
 
-async def test_silence_empty_replies_and_announcements(tmp_path: Path) -> None:
+async def test_silent_empty_and_announcing_replies_are_handled(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as house:
         await asked(house, "one", Reply("<think>hm"), text("Here I am."), ends_with="Here I am.")
         house.model.enqueue(text("NO_REPLY"))

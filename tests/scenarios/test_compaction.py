@@ -171,7 +171,7 @@ async def test_a_summary_is_not_used_once_a_covered_turn_is_undone(tmp_path: Pat
         assert said[1] not in request
 
 
-async def test_compaction_of_one_conversation_holds_up_no_other(tmp_path: Path) -> None:
+async def test_compaction_of_one_conversation_delays_no_other(tmp_path: Path) -> None:
     async with open_long_house(tmp_path) as house:
         house.hub.telegram.add_user(ANNA, first_name="Anna")
         await fill(house, 12, size=1)
@@ -245,7 +245,7 @@ async def test_a_message_that_is_too_long_by_itself_resets_nothing(tmp_path: Pat
 
 
 @pytest.mark.parametrize("fault", [None, HttpError(400)], ids=["empty", "refused"])
-async def test_with_no_summary_to_be_had_only_what_cannot_fit_is_left_out(
+async def test_without_a_summary_only_what_cannot_fit_is_left_out(
     tmp_path: Path, fault: HttpError | None
 ) -> None:
     async with open_long_house(tmp_path) as house:

@@ -73,7 +73,7 @@ async def test_a_bare_word_answers_the_only_card(house: Hub, word: str, *, runs:
 
 
 @pytest.mark.parametrize("word", ["ok", "y", "yes please", "cancel", "/queue yes"])
-async def test_other_words_are_no_answer(house: Hub, word: str) -> None:
+async def test_other_words_are_not_an_answer(house: Hub, word: str) -> None:
     house.telegram.user_sends_text(OWNER, RUN)
     card = await house.card(OWNER)
     house.telegram.user_sends_text(OWNER, word)
@@ -88,7 +88,7 @@ async def test_yes_with_nothing_waiting_is_text(house: Hub) -> None:
     await house.telegram.wait_text(OWNER, "You said: yes")
 
 
-async def test_an_id_typed_answers_its_prompt(house: Hub) -> None:
+async def test_a_typed_id_answers_its_gate(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, RUN)
     card = await house.card(OWNER)
     gate_id = card.choices[0].split(":")[1]
@@ -167,7 +167,7 @@ async def test_an_unanswered_card_expires_as_not_approved(tmp_path: Path) -> Non
         assert lines(house) == []
 
 
-async def test_past_its_time_neither_button_nor_program_nor_command_approves(house: Hub) -> None:
+async def test_after_its_deadline_neither_button_nor_program_nor_command_approves(house: Hub) -> None:
     """The clock jumps: what was asked is over before anybody has looked for what has expired."""
     house.telegram.user_sends_text(OWNER, RUN)
     card = await house.card(OWNER)

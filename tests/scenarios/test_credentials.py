@@ -131,7 +131,7 @@ async def _answered(house: Hub, name: str) -> bool:
     return f"stored in the vault as {name}]" in json.dumps(house.model.log[-1].body)
 
 
-async def test_others_write_on_and_commands_stay_commands(house: Hub) -> None:
+async def test_others_keep_writing_and_commands_stay_commands(house: Hub) -> None:
     await asked(house)
     house.telegram.user_sends_text(GUEST, "good evening")
     await house.telegram.wait_text(GUEST, "You said: good evening")
@@ -162,7 +162,7 @@ async def test_after_cancel_the_next_message_is_a_message_and_after_stop_the_one
     assert kept(house) == {}
 
 
-async def test_a_restart_changes_nothing(house: Hub) -> None:
+async def test_a_request_for_a_credential_survives_a_restart(house: Hub) -> None:
     """Neither while it waits, nor for what is sent meanwhile."""
     await asked(house)
     await house.stop()

@@ -47,7 +47,7 @@ def active(house: Hub) -> list[tuple[str, str]]:
         return database.execute("SELECT kind, state FROM runs WHERE ended_at IS NULL").fetchall()
 
 
-async def test_a_job_delegates_parts_that_run_together_at_its_expense(tmp_path: Path) -> None:
+async def test_a_job_delegates_parts_that_run_together_within_its_budget(tmp_path: Path) -> None:
     async with open_hub(tmp_path, extra="[jobs]\nmax_parallel = 1") as house:
         house.model.enqueue(tools(*(part(f"count bag {number}") for number in range(5))))
         house.model.rule("count bag", text("There are three."), on="any", fault=Hold())
@@ -140,7 +140,7 @@ async def test_a_thousand_delegations_run_four_at_a_time_and_are_refused_beyond_
 
 
 @pytest.mark.slow
-async def test_a_thousand_delegations_in_one_reply_are_no_reply(tmp_path: Path) -> None:
+async def test_a_reply_with_a_thousand_delegations_is_not_accepted(tmp_path: Path) -> None:
     async with open_hub(tmp_path, speed=20) as house:
         house.model.rule("^all at once", tools(*(part(f"number {one}") for one in range(1000))))
         named = await started(house, "/job all at once")
@@ -167,7 +167,7 @@ def most_at_once(house: Hub) -> int:
     return most
 
 
-async def test_in_a_chat_a_subtask_asks_nobody_and_the_assistant_may(tmp_path: Path) -> None:
+async def test_in_a_chat_a_subtask_asks_no_one_and_the_assistant_may_ask(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as house:
         line = ToolCall("shell", {"command": "echo grown >> out"})
         for reply in (tools(part("grow it")), tools(line), text("I could not."), tools(line)):

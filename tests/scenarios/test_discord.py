@@ -176,7 +176,7 @@ async def test_files_come_in_by_name_and_content_and_go_out(tmp_path: Path) -> N
         ]
 
 
-async def test_a_person_can_be_spoken_to_first(tmp_path: Path) -> None:
+async def test_a_person_can_be_messaged_first(tmp_path: Path) -> None:
     async with open_discord_hub(tmp_path) as place:
         discord = place.app.manager.channel("discord")
         to = discord.direct(str(OWNER))
@@ -261,7 +261,9 @@ async def test_an_event_that_cannot_be_read_is_skipped_and_the_connection_stays(
     assert len(skipped) > 1
 
 
-async def test_a_long_rate_limit_is_used_up_before_anybody_waits(tmp_path: Path) -> None:
+async def test_the_remaining_requests_of_a_long_rate_limit_are_used_before_anyone_waits(
+    tmp_path: Path,
+) -> None:
     async with open_discord_hub(tmp_path) as place:
         place.discord.configure(route_limits={"createMessage": [4, 3_600.0]})
         for number in range(3):
@@ -271,7 +273,7 @@ async def test_a_long_rate_limit_is_used_up_before_anybody_waits(tmp_path: Path)
         assert statuses == [200, 200, 200]
 
 
-async def test_a_revoked_token_is_this_channels_state(tmp_path: Path) -> None:
+async def test_a_revoked_token_affects_only_its_channel(tmp_path: Path) -> None:
     async with open_discord_hub(tmp_path) as place:
         place.discord.revoke_token()
         assert "token" in await place.becomes("failed")
@@ -285,7 +287,7 @@ async def test_a_missing_intent_is_explained(tmp_path: Path) -> None:
         assert "Message Content Intent" in await place.becomes("failed")
 
 
-async def test_a_press_fails_while_the_hub_is_away_and_works_when_it_is_back(tmp_path: Path) -> None:
+async def test_a_press_fails_while_the_hub_is_down_and_works_when_it_is_back(tmp_path: Path) -> None:
     async with open_discord_hub(tmp_path) as place:
         place.discord.user_sends_text(OWNER, "please run: echo ran >> log")
         card = await place.card(place.direct())

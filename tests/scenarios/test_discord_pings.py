@@ -60,7 +60,7 @@ async def test_a_mention_that_got_past_the_escaping_notifies_no_one(tmp_path: Pa
             await discord.edit(posted.ref, {**named, "content": f"{named['content']} again"})
 
 
-async def test_a_file_that_answers_somebody_notifies_no_one(tmp_path: Path) -> None:
+async def test_a_file_sent_as_a_reply_notifies_no_one(tmp_path: Path) -> None:
     async with open_discord_hub(tmp_path) as place:
         room = town(place)
         asked = place.discord.user_sends_text(OWNER, "the report?", room)

@@ -73,7 +73,7 @@ async def test_a_yes_in_reply_approves_and_other_words_stay_words(house: Hub) ->
 
 
 @pytest.mark.parametrize("mode", ["socket", pytest.param("http", marks=pytest.mark.slow)])
-async def test_a_form_on_slack(tmp_path: Path, mode: str) -> None:
+async def test_a_form_on_slack_changes_and_approves_the_call(tmp_path: Path, mode: str) -> None:
     async with slack_hub.open_slack_hub(tmp_path, mode=mode) as place:
         slack, owner, direct = place.slack, slack_hub.OWNER, place.direct()
         slack.user_sends_text(owner, RUN)
@@ -95,7 +95,7 @@ async def test_a_form_on_slack(tmp_path: Path, mode: str) -> None:
         await slack.wait_for(lambda: "edited" in slack.visible(direct, card.ts), LIMIT_S)
 
 
-async def test_a_form_on_discord(tmp_path: Path) -> None:
+async def test_a_form_on_discord_changes_and_approves_the_call(tmp_path: Path) -> None:
     async with discord_hub.open_discord_hub(tmp_path) as place:
         place.discord.user_sends_text(discord_hub.OWNER, RUN)
         card = await place.card(place.direct())

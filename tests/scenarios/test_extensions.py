@@ -110,7 +110,7 @@ async def test_an_extension_is_approved_with_its_whole_command_and_is_there_at_o
         ({"name": "mine", "url": "file:///etc/passwd"}, "must begin with https://"),
     ],
 )
-async def test_what_cannot_be_shown_or_added_is_not_even_asked(
+async def test_an_extension_that_cannot_be_shown_or_added_is_refused_without_asking(
     tmp_path: Path, arguments: dict[str, str], why: str
 ) -> None:
     async with open_hub(tmp_path) as house:
@@ -119,7 +119,7 @@ async def test_what_cannot_be_shown_or_added_is_not_even_asked(
         assert await house.store.extensions.extensions() == []
 
 
-async def test_a_members_extension_is_approved_by_the_owner_and_is_the_members(tmp_path: Path) -> None:
+async def test_the_owner_approves_a_members_extension_and_it_belongs_to_the_member(tmp_path: Path) -> None:
     argv = command(tmp_path / "raw")
     async with open_hub(tmp_path, extra=MEMBERS) as house:
         await member(house)

@@ -35,7 +35,7 @@ async def answered(house: Hub, said: str) -> str:
     return messages[before].text
 
 
-async def test_a_page_of_a_machine_that_was_opened_is_fetched_without_asking(house: Hub) -> None:
+async def test_a_page_of_an_opened_machine_is_fetched_without_asking(house: Hub) -> None:
     async with Website() as site, Website(host="127.0.0.2") as other:
         open_to(house, f"127.0.0.1:{site.port}", "10.0.0.0/8:443")
 
@@ -60,7 +60,7 @@ async def test_a_page_of_a_machine_that_was_opened_is_fetched_without_asking(hou
         assert other.seen == []
 
 
-async def test_a_name_that_changes_what_it_stands_for_leads_nowhere_else(house: Hub) -> None:
+async def test_a_name_that_resolves_to_another_address_leads_nowhere_else(house: Hub) -> None:
     """Open when it was judged first, another address of this network when it is used again."""
     async with Website() as site, Website(host="127.0.0.2", port=site.port) as inside:
         stands_for = [["127.0.0.1"], ["127.0.0.2"], ["127.0.0.1", "127.0.0.2"], ["127.0.0.1"]]

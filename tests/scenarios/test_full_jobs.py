@@ -69,7 +69,7 @@ async def jobs_of(house: Hub) -> list[JobRow]:
     return list(await house.store.jobs.jobs(None, 100))
 
 
-async def test_its_run_runs_until_the_job_is_over_and_tells_its_result(tmp_path: Path) -> None:
+async def test_a_run_lasts_until_its_job_is_over_and_reports_its_result(tmp_path: Path) -> None:
     async with open_hub(tmp_path, extra="[jobs]\nmax_iterations = 7\nreview = true") as house:
         await greeted(house)
         house.model.fault(Hold())
@@ -167,7 +167,7 @@ async def test_deleting_a_routine_cancels_its_job(tmp_path: Path) -> None:
         assert (job.state, job.reason) == (JobState.CANCELLED, "Its routine was deleted")
 
 
-async def test_one_run_at_a_time_and_no_more_than_the_day_allows(tmp_path: Path) -> None:
+async def test_jobs_run_one_at_a_time_and_no_more_than_the_day_allows(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as house:
         await greeted(house)
         house.model.fault(Hold())
@@ -184,7 +184,7 @@ async def test_one_run_at_a_time_and_no_more_than_the_day_allows(tmp_path: Path)
         assert len(await jobs_of(house)) == 1
 
 
-async def test_its_cooldown_begins_with_the_end_of_its_job(tmp_path: Path) -> None:
+async def test_the_cooldown_begins_with_the_end_of_the_job(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as house:
         await greeted(house)
         house.model.fault(Hold(), match=TASK)
@@ -204,7 +204,7 @@ async def test_its_cooldown_begins_with_the_end_of_its_job(tmp_path: Path) -> No
                 await house.telegram.wait_text(OWNER, "has something for you")
 
 
-async def test_its_money_of_the_day_holds_for_the_job_and_for_the_next_run(tmp_path: Path) -> None:
+async def test_the_daily_budget_holds_for_the_job_and_for_the_next_run(tmp_path: Path) -> None:
     async with open_hub(tmp_path, model=PRICES) as house:
         await greeted(house)
         house.model.rule(TASK, tools(ToolCall("time", {})))
@@ -223,7 +223,7 @@ async def test_its_money_of_the_day_holds_for_the_job_and_for_the_next_run(tmp_p
 
 
 @pytest.mark.parametrize("told", [True, False], ids=["told", "not told"])
-async def test_its_notice_brings_the_files_that_its_job_hands_over(tmp_path: Path, *, told: bool) -> None:
+async def test_the_notice_brings_the_files_that_the_job_hands_over(tmp_path: Path, *, told: bool) -> None:
     """Without a notice, they are named on the page of the job, and by command."""
     async with open_hub(tmp_path) as house:
         await greeted(house)
@@ -312,7 +312,7 @@ async def test_the_assistant_creates_a_routine_whose_work_is_a_job(tmp_path: Pat
         assert (job.routine_id, job.budget.iterations) == (row.id, 9)
 
 
-async def test_containers_that_are_turned_on_and_out_of_reach_refuse_every_full_job(tmp_path: Path) -> None:
+async def test_unreachable_containers_refuse_every_full_job(tmp_path: Path) -> None:
     containers = Containers(Readiness.UNREACHABLE)
     async with open_hub(tmp_path, start=False) as house:
         await house.serve(Seams(clock=house.clock, probe=containers))
@@ -344,7 +344,7 @@ async def test_full_jobs_are_refused_when_they_are_saved_if_jobs_are_off(tmp_pat
         assert [one["field"] for one in draft[1]["problems"]] == ["action.type"]
 
 
-async def test_a_full_job_with_a_tool_that_there_is_not_is_refused_when_it_is_saved(tmp_path: Path) -> None:
+async def test_a_full_job_with_an_unknown_tool_is_refused_when_it_is_saved(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as house, client(house.directory) as api:
         unknown = {**ACTION, "allowed_tools": ["telescope"]}
         page = {"name": "sky", "trigger": {"type": "manual"}, "action": unknown}

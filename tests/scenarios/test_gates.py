@@ -30,7 +30,7 @@ def still_open(person: Person) -> list[Shown]:
 
 
 @pytest.mark.slow  # in the usual profile beside joint cards
-async def test_with_two_open_a_bare_yes_is_text_and_with_one_it_decides(
+async def test_with_two_open_gates_a_bare_yes_is_text_and_with_one_it_decides(
     tmp_path: Path, platform: str
 ) -> None:
     async with open_scene(platform, tmp_path) as scene:
@@ -66,7 +66,7 @@ async def test_a_yes_from_before_the_card_is_no_answer(tmp_path: Path, platform:
         assert scene.lines == []
 
 
-async def test_a_grant_that_is_taken_back_asks_again(tmp_path: Path, platform: str) -> None:
+async def test_after_a_grant_is_revoked_its_tool_asks_again(tmp_path: Path, platform: str) -> None:
     async with open_scene(platform, tmp_path) as scene:
         me, made = scene.owner, scene.files / "made"
         me.say("please run: touch made")

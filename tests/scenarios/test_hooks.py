@@ -64,7 +64,7 @@ async def test_a_refused_call_is_a_result_and_opens_no_gate(house: Hub, watch: W
     assert house.open_cards(OWNER) == []
 
 
-async def test_hooks_see_input_replies_and_sent_messages(house: Hub, watch: Watch) -> None:
+async def test_hooks_see_inputs_replies_and_sent_messages(house: Hub, watch: Watch) -> None:
     house.telegram.user_sends_text(OWNER, "the sky is blue")
     await house.telegram.wait_text(OWNER, "You said: the sky is green")
     assert "blue" not in json.dumps(house.model.log[-1].body)
@@ -77,7 +77,7 @@ async def test_hooks_see_input_replies_and_sent_messages(house: Hub, watch: Watc
     assert all(event.text != "/help" for event in watch.asked)
 
 
-async def test_a_message_waits_for_them_over_a_restart(house: Hub, watch: Watch) -> None:
+async def test_a_message_waits_for_hooks_across_a_restart(house: Hub, watch: Watch) -> None:
     """Taken and acknowledged, and no turn has it before they have spoken."""
     watch.gate.clear()
     house.telegram.user_sends_text(OWNER, "the sea is blue")
@@ -93,7 +93,7 @@ async def _asked(watch: Watch, times: int) -> bool:
     return len(watch.at(Point.BEFORE_INBOUND)) >= times
 
 
-async def test_words_that_answer_a_question_are_asked_about_like_messages(house: Hub, watch: Watch) -> None:
+async def test_hooks_judge_answers_to_questions_like_messages(house: Hub, watch: Watch) -> None:
     question = 'please call: ask_user {"question": "Which colour is it?"}'
     house.telegram.user_sends_text(OWNER, question)
     await house.telegram.wait_text(OWNER, "Which colour is it?")
@@ -173,7 +173,7 @@ def webhook(port: int, on: str, more: str = "") -> str:
     return opened + section(on, where)
 
 
-async def test_a_webhook_that_waits_is_signed_and_has_a_say(tmp_path: Path) -> None:
+async def test_a_webhook_that_waits_is_signed_and_can_decide(tmp_path: Path) -> None:
     async with listening({"arguments": {"command": "echo three >> out.txt"}}) as (listener, port):
         extra = webhook(port, '["before_tool_call"]', "waits = true")
         async with open_hub(tmp_path, extra=extra) as house:

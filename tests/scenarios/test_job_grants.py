@@ -47,7 +47,7 @@ async def grant(house: Hub, reach: str, group: int) -> None:
 
 
 @pytest.mark.parametrize("reach", ["always", "session", "routine"])
-async def test_a_job_has_nothing_of_the_grants_of_another_owner(tmp_path: Path, reach: str) -> None:
+async def test_a_job_has_none_of_the_grants_of_another_owner(tmp_path: Path, reach: str) -> None:
     async with open_hub(tmp_path, extra=EXTRA) as house:
         (house.workspace / "Makefile").write_text("tally:\n\techo line >> out.txt\n")
         house.telegram.add_user(MIA, first_name="Mia")
@@ -85,7 +85,7 @@ async def ends(house: Hub, nth: int) -> str:
     return told()[-1]
 
 
-async def test_a_refused_call_is_allowed_for_its_job_which_makes_it_when_it_is_done_again(
+async def test_a_refused_call_is_granted_to_its_job_which_makes_it_when_it_is_repeated(
     tmp_path: Path,
 ) -> None:
     async with open_hub(tmp_path) as house:
@@ -125,7 +125,7 @@ async def test_a_refused_call_is_allowed_for_its_job_which_makes_it_when_it_is_d
         assert out.read_text() == "line\n"
 
 
-async def test_a_grant_that_is_revoked_while_its_job_runs_does_not_hold_any_more(tmp_path: Path) -> None:
+async def test_a_grant_that_is_revoked_while_its_job_runs_no_longer_holds(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as house:
         (house.workspace / "Makefile").write_text("tally:\n\techo line >> out.txt\n")
         house.telegram.user_sends_text(OWNER, f"/job --tools shell {RUNS}")

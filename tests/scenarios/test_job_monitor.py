@@ -68,7 +68,7 @@ def requests_of(scene: Scene, platform: str) -> list[Any]:
     "platform",
     ["telegram", *(pytest.param(name, marks=pytest.mark.slow) for name in ("slack", "discord"))],
 )
-async def test_fifty_jobs_in_one_chat_break_no_limit_and_hold_no_answer_up(
+async def test_fifty_jobs_in_one_chat_break_no_limit_and_delay_no_answer(
     tmp_path: Path, platform: str
 ) -> None:
     limits = "[jobs]\nmax_parallel = 50\nmax_per_user = 50"
@@ -225,7 +225,7 @@ def quiet_now() -> str:
     return f'quiet_hours = "{begin // 60:02}:{begin % 60:02}-{end // 60:02}:{end % 60:02}"'
 
 
-async def test_a_stuck_job_that_fails_in_quiet_hours_is_told_of_when_they_end(tmp_path: Path) -> None:
+async def test_a_stuck_job_that_fails_in_quiet_hours_is_reported_when_they_end(tmp_path: Path) -> None:
     extra = f"[jobs]\n{quiet_now()}\nmax_repairs = 2"
     async with open_hub(tmp_path, extra=extra) as house:
         house.model.fault(Hold(), times=None, match="hang")
@@ -270,7 +270,7 @@ async def test_a_result_in_quiet_hours_is_sent_when_they_end_also_after_a_restar
         assert len([said for said in house.says(OWNER) if "It is late." in said]) == 1
 
 
-async def test_a_reply_is_to_a_working_job_of_ones_own_and_has_only_words(tmp_path: Path) -> None:
+async def test_a_reply_reaches_only_a_persons_own_running_job_and_has_only_words(tmp_path: Path) -> None:
     async with open_hub(tmp_path, extra='groups = "all"') as house:
         telegram, bot = house.telegram, house.telegram.bot().user.username
         telegram.add_user(100, first_name="Sam")

@@ -39,7 +39,9 @@ async def becomes(house: AnyHub, named: str, state: JobState) -> JobRow:
     return found[0]
 
 
-async def test_a_job_is_started_told_a_wish_and_its_result_comes_to_the_conversation(tmp_path: Path) -> None:
+async def test_a_job_is_started_and_gets_a_message_and_its_result_comes_to_the_conversation(
+    tmp_path: Path,
+) -> None:
     async with open_hub(tmp_path) as house:
         house.model.fault(Hold())
         house.model.enqueue(tools(ToolCall("time", {})))
@@ -142,7 +144,7 @@ test_delegation, grants of another owner in test_job_grants."""
 NEEDS_A_PERSON = "shell is not available to an unattended run: it needs a person's approval."
 
 
-async def test_a_job_that_tries_what_it_may_not_is_refused_in_words_and_goes_on(tmp_path: Path) -> None:
+async def test_a_job_that_tries_what_it_may_not_is_refused_in_words_and_continues(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as house:
         await house.store.consents.set_tool_setting("owner", "memory_tree", ToolSetting.DISABLED)
         for tool, arguments, _ in REFUSED.values():
@@ -235,7 +237,7 @@ async def test_a_job_over_its_seconds_is_stuck_and_then_failed(tmp_path: Path) -
         house.model.release()
 
 
-async def test_the_assistant_starts_and_looks_after_jobs_with_its_tools(tmp_path: Path) -> None:
+async def test_the_assistant_starts_and_manages_jobs_with_its_tools(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as house:
         call = ToolCall("create_job", {"task": "count the stars"})
         house.model.enqueue(tools(call))

@@ -68,7 +68,7 @@ async def test_one_press_approves_all_that_the_card_shows(house: Hub) -> None:
     assert settled.keyboard is None
 
 
-async def test_denied_none_of_them_runs_and_the_model_hears_of_each(house: Hub) -> None:
+async def test_after_a_denial_none_of_the_calls_runs_and_the_model_learns_of_each(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, request("one", "two"))
     (card,) = await cards(house)
     await house.pressed(OWNER, card, NONE)
@@ -77,7 +77,9 @@ async def test_denied_none_of_them_runs_and_the_model_hears_of_each(house: Hub) 
     assert told(house) == ['Denied, the call was not run: Not run: denied by "owner".'] * 2
 
 
-async def test_one_by_one_each_has_its_own_card_and_a_bare_yes_answers_none_of_two(house: Hub) -> None:
+async def test_asked_one_by_one_each_call_has_its_own_card_and_a_bare_yes_answers_none_of_two(
+    house: Hub,
+) -> None:
     house.telegram.user_sends_text(OWNER, request("one", "two"))
     (joint,) = await cards(house)
     assert await house.pressed(OWNER, joint, APART) == "owner asked to decide each call separately"
@@ -96,7 +98,7 @@ async def test_one_by_one_each_has_its_own_card_and_a_bare_yes_answers_none_of_t
     await house.telegram.wait_text(OWNER, "You said: yes")
 
 
-async def test_one_by_one_an_always_settles_the_others_it_covers(house: Hub) -> None:
+async def test_asked_one_by_one_an_always_settles_the_others_it_covers(house: Hub) -> None:
     written = (("note.txt", "one"), ("note.txt", "two"), ("note.txt", "three"), ("plan.txt", "four"))
     calls = [ToolCall("write_file", {"path": path, "content": content}) for path, content in written]
     house.model.enqueue(tools(*calls))
@@ -116,7 +118,7 @@ async def test_one_by_one_an_always_settles_the_others_it_covers(house: Hub) -> 
 
 
 @pytest.mark.slow
-async def test_on_a_joint_card_nothing_is_changed(house: Hub) -> None:
+async def test_a_joint_card_offers_no_edits(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, request("one", "two"))
     (card,) = await cards(house)
     assert len(card.choices) == len(JOINT)
@@ -143,7 +145,7 @@ async def test_a_card_omits_values_it_cannot_show_whole(house: Hub) -> None:
     assert lines(house.workspace) == words[:2]
 
 
-async def test_calls_of_another_rule_or_weight_are_asked_about_by_themselves(tmp_path: Path) -> None:
+async def test_calls_of_another_rule_or_requirement_are_asked_about_separately(tmp_path: Path) -> None:
     async with open_hub(tmp_path, extra=ASK_ABOUT_FILES) as house:
         calls = [
             ToolCall("shell", {"command": "echo one >> out.txt"}),
@@ -168,7 +170,7 @@ async def test_calls_of_another_rule_or_weight_are_asked_about_by_themselves(tmp
 
 
 @pytest.mark.slow
-async def test_no_more_are_asked_about_than_may_run(tmp_path: Path) -> None:
+async def test_no_more_calls_are_asked_about_than_may_run(tmp_path: Path) -> None:
     async with open_hub(tmp_path, extra="[approvals]\nmax_tools = 2") as house:
         house.telegram.user_sends_text(OWNER, request("one", "two", "three"))
         (card,) = await cards(house)
@@ -198,7 +200,7 @@ async def test_a_joint_card_outlives_the_hub(house: Hub, choice: int) -> None:
 
 
 @pytest.mark.slow
-async def test_on_slack(tmp_path: Path) -> None:
+async def test_a_joint_card_works_on_slack(tmp_path: Path) -> None:
     async with slack_hub.open_slack_hub(tmp_path) as place:
         slack, owner, direct = place.slack, slack_hub.OWNER, place.direct()
 
@@ -223,7 +225,7 @@ async def test_on_slack(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_on_discord(tmp_path: Path) -> None:
+async def test_a_joint_card_works_on_discord(tmp_path: Path) -> None:
     async with discord_hub.open_discord_hub(tmp_path) as place:
         place.discord.user_sends_text(discord_hub.OWNER, request("one", "two"))
         joint = await place.card(place.direct())

@@ -65,7 +65,7 @@ async def test_a_simple_loop_reports_all_its_events(tmp_path: Path) -> None:
         assert ([one["tool"] for one in rest["executions"]], rest["next"]) == (["list_dir"], None)
 
 
-async def test_after_five_rounds_a_person_is_asked_and_counting_begins_anew(tmp_path: Path) -> None:
+async def test_after_five_rounds_a_person_is_asked_and_the_count_starts_over(tmp_path: Path) -> None:
     async with place(tmp_path) as (house, _, _, stream):
         house.model.rule(r".*", tools(LOOK), on="any")
         house.telegram.user_sends_text(OWNER, "go on for ever")
@@ -138,7 +138,7 @@ async def test_the_seconds_before_a_person_was_asked_count_and_those_of_waiting_
         await house.telegram.wait_text(OWNER, "I have worked on this for 100 s.")
 
 
-async def test_one_tool_that_takes_too_long_ends_and_the_turn_continues(tmp_path: Path) -> None:
+async def test_a_tool_that_takes_too_long_ends_and_the_turn_continues(tmp_path: Path) -> None:
     extra = f"{FREE}tool_timeouts = {{ shell = 0.3 }}"
     async with place(tmp_path, extra) as (house, _, _, stream):
         house.model.enqueue(tools(SLEEP))
@@ -206,7 +206,7 @@ async def test_under_auto_only_time_ends_a_loop(tmp_path: Path) -> None:
     "words, rounds, told",
     [("/approvals rounds 2", 2, "2 rounds"), ("/approvals all rounds 1", 1, "1 round")],
 )
-async def test_a_person_may_want_to_be_asked_sooner(
+async def test_a_person_may_choose_to_be_asked_sooner(
     tmp_path: Path, words: str, rounds: int, told: str
 ) -> None:
     async with place(tmp_path) as (house, _, _, stream):

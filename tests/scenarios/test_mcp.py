@@ -115,7 +115,7 @@ async def test_a_call_that_waits_over_a_restart_finds_its_tool_again(tmp_path: P
 
 
 @pytest.mark.slow
-async def test_a_tool_that_became_another_is_asked_about_again(tmp_path: Path) -> None:
+async def test_a_tool_that_has_changed_is_asked_about_again(tmp_path: Path) -> None:
     async with open_hub(tmp_path, extra=section(tmp_path, "changes") + ASKS) as house:
         await becomes(house, "ready")
         house.telegram.user_sends_text(OWNER, call(NOTE, text="milk"))
@@ -143,7 +143,7 @@ async def test_a_tool_that_became_another_is_asked_about_again(tmp_path: Path) -
         ("nonsense", "it violated the protocol"),
     ],
 )
-async def test_a_server_that_misbehaves_is_its_own_concern(tmp_path: Path, mode: str, said: str) -> None:
+async def test_a_server_that_misbehaves_affects_nothing_else(tmp_path: Path, mode: str, said: str) -> None:
     good, bad = tmp_path / "good", tmp_path / "bad"
     good.mkdir()
     bad.mkdir()
@@ -162,7 +162,7 @@ async def test_a_server_that_misbehaves_is_its_own_concern(tmp_path: Path, mode:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["silent", "crashes-greeted", "complains", "huge", "listy"])
-async def test_a_server_that_does_not_begin_delays_nothing(tmp_path: Path, mode: str) -> None:
+async def test_a_server_that_does_not_start_delays_nothing(tmp_path: Path, mode: str) -> None:
     extra = section(tmp_path, mode, extra="connect_timeout_s = 2.0")
     async with open_hub(tmp_path, extra=extra) as house:
         assert "echoed" not in await answered(house, "hello")
@@ -173,7 +173,7 @@ async def test_a_server_that_does_not_begin_delays_nothing(tmp_path: Path, mode:
 
 
 @pytest.mark.slow
-async def test_a_server_on_http(tmp_path: Path) -> None:
+async def test_a_server_is_reached_by_http(tmp_path: Path) -> None:
     async with open_web_server() as web:
         web.key = "Bearer k"
         extra = f'[mcp.web]\nurl = "{web.url}"\nheaders = {{ Authorization = "Bearer k" }}\n'
@@ -202,7 +202,7 @@ async def test_a_server_on_http(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["stdio", "http"])
-async def test_servers_made_with_the_official_sdk(tmp_path: Path, way: str) -> None:
+async def test_servers_made_with_the_official_sdk_work(tmp_path: Path, way: str) -> None:
     port = free_port()
     argv = [
         sys.executable,

@@ -178,7 +178,7 @@ async def test_a_cut_answer_says_so_and_can_be_continued(tmp_path: Path) -> None
 # ---------------------------------------------------------------- what people see
 
 
-async def test_a_fault_of_the_setup_is_said_to_the_owner_once_and_to_others_in_general(
+async def test_a_fault_of_the_setup_is_reported_to_the_owner_once_and_to_others_in_general_terms(
     tmp_path: Path,
 ) -> None:
     async with open_house(tmp_path, models=1) as house:
@@ -331,7 +331,7 @@ async def test_a_routine_falls_back_and_pays_for_what_broke_off(tmp_path: Path) 
         assert (run.input_tokens, run.output_tokens) == counted.counted[:2]
 
 
-async def test_what_a_provider_refused_is_told_once_with_the_fix(tmp_path: Path) -> None:
+async def test_a_refusal_of_a_provider_is_reported_once_with_the_fix(tmp_path: Path) -> None:
     body = {"error": {"message": "Streaming is not supported.", "param": "stream"}}
     refusal = HttpError(400, body=json.dumps(body))
     async with open_house(tmp_path, models=1) as house:

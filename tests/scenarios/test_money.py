@@ -51,7 +51,7 @@ async def restarted(house: Hub) -> None:
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["at once", "after a restart"])
 @pytest.mark.parametrize("dear", [DEAR, replace(DEAR, calls=(LOOK,))], ids=["between turns", "within a turn"])
-async def test_at_a_budget_the_turn_waits_for_the_owner_and_goes_on(
+async def test_at_a_budget_the_turn_waits_for_the_owner_and_continues(
     tmp_path: Path, dear: Reply, *, restarts: bool
 ) -> None:
     async with house_with(tmp_path, "daily_usd = 1") as house:
@@ -78,7 +78,7 @@ async def test_at_a_budget_the_turn_waits_for_the_owner_and_goes_on(
         assert len(house.model.log) == asked + 2
 
 
-async def test_a_budget_per_person_asks_the_owner_about_others_and_leaves_the_owner_alone(
+async def test_a_budget_per_person_asks_the_owner_about_others_and_does_not_limit_the_owner(
     tmp_path: Path,
 ) -> None:
     async with house_with(tmp_path, "per_user_daily_usd = 1") as house:

@@ -16,7 +16,7 @@ async def house(tmp_path: Path) -> AsyncIterator[Hub]:
         yield opened
 
 
-async def test_documents_json_and_names(house: Hub) -> None:
+async def test_documents_json_and_the_listing_of_tools_work(house: Hub) -> None:
     await house.told("memory_write", text="beans", path="plans/garden")
     await house.told("memory_write", text="and peas", path="plans/garden", append=True)
     assert "beans\nand peas" in await house.told("memory_read", path="/plans/garden/")
@@ -32,7 +32,7 @@ async def test_documents_json_and_names(house: Hub) -> None:
     assert "The vault is empty." in await house.told("secret_list")
 
 
-async def test_a_guest_hears_of_no_tool_but_theirs(house: Hub) -> None:
+async def test_a_guest_sees_only_their_own_tools(house: Hub) -> None:
     house.telegram.add_user(GUEST, first_name="Gus")
     offered = await house.told("json", GUEST, text="1")
     assert "1" in offered
@@ -40,7 +40,7 @@ async def test_a_guest_hears_of_no_tool_but_theirs(house: Hub) -> None:
     assert names == {"time", "json", "ask_user"}
 
 
-async def test_something_is_said_in_another_conversation_of_the_same_person(house: Hub) -> None:
+async def test_a_message_is_sent_in_another_conversation_of_the_same_person(house: Hub) -> None:
     assert "The message is queued for sending." in await house.told(
         "message", text="**Remember** the milk", channel="telegram"
     )

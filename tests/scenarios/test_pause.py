@@ -65,7 +65,7 @@ async def test_calls_approved_while_paused_do_not_run(house: Hub) -> None:
     assert list(house.workspace.iterdir()) == []
 
 
-async def test_status_tells_and_a_pause_recorded_by_another_process_holds(house: Hub) -> None:
+async def test_status_shows_a_pause_and_one_recorded_by_another_process_holds(house: Hub) -> None:
     with contextlib.closing(sqlite3.connect(house.database, isolation_level=None)) as database:
         database.execute("INSERT INTO tool_pause (id, by, at) VALUES (1, 'owner', 0)")
     await says(house, "/status", "All tools are paused.")
@@ -82,7 +82,7 @@ async def test_stop_ends_tools_that_ignore_cancellation(house: Hub) -> None:
     await says(house, "and now?", "and now?")
 
 
-async def test_only_the_owner_stops_tools(house: Hub) -> None:
+async def test_only_the_owner_pauses_tools(house: Hub) -> None:
     house.telegram.add_user(GUEST, first_name="Gus")
     await says(house, "/pause", "Only the owner", GUEST)
     await says(house, "please call: time {}", "UTC", GUEST)
@@ -91,7 +91,7 @@ async def test_only_the_owner_stops_tools(house: Hub) -> None:
     await says(house, "please call: time {}", "Not run: all tools are paused", GUEST)
 
 
-async def test_programs_and_commands_stop_tools_too(house: Hub) -> None:
+async def test_programs_and_commands_pause_tools_too(house: Hub) -> None:
     await sleeping(house)
     api = json.loads((house.directory / "data" / "api.json").read_text())
     async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {api['token']}"}) as http:
@@ -109,7 +109,7 @@ async def test_programs_and_commands_stop_tools_too(house: Hub) -> None:
     await says(house, "please call: time {}", "UTC")
 
 
-async def test_after_a_copy_was_put_back_nothing_runs_until_the_owner_has_looked(house: Hub) -> None:
+async def test_after_a_restore_nothing_runs_until_the_owner_unpauses_tools(house: Hub) -> None:
     await says(house, "please call: time {}", "UTC")
     assert (await hubbub(house.directory, "db", "backup", "copy.db")).code == 0
     await house.stop()

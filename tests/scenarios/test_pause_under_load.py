@@ -67,7 +67,7 @@ async def rounds(house: Hub, times: int) -> tuple[int, int]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-async def test_once_a_pause_is_answered_no_effect_begins(
+async def test_after_a_pause_is_confirmed_no_effect_begins(
     tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
     hubs, times = profile.pick(test=(1, 3), ci=(1, 5), proof=(20, 25))

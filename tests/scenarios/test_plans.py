@@ -98,7 +98,9 @@ async def test_clear_words_end_a_job_after_its_plan(tmp_path: Path) -> None:
         assert len(house.model.log) == 2
 
 
-async def test_work_that_is_left_after_a_plan_is_named_and_the_question_is_forgotten(tmp_path: Path) -> None:
+async def test_work_that_is_left_after_a_plan_is_listed_and_the_question_leaves_no_trace(
+    tmp_path: Path,
+) -> None:
     async with open_hub(tmp_path, extra=PLANNING) as house:
         house.model.enqueue(text(plan(WRITES[0])), text("The second line is not done yet."))
         house.model.enqueue(tools(ToolCall("shell", {"command": "echo second >> out.txt"})), FINISHED)
@@ -199,7 +201,7 @@ async def test_a_provider_that_refuses_to_plan_leaves_the_usual_rounds(tmp_path:
         assert job.plan is None
 
 
-async def test_a_refused_and_a_failing_step_are_results_and_the_next_step_is_made(tmp_path: Path) -> None:
+async def test_a_refused_and_a_failing_step_are_results_and_the_next_step_runs(tmp_path: Path) -> None:
     async with open_hub(tmp_path, extra=PLANNING) as house:
         nothing = {"tool": "read_file", "parameters": {"path": "nowhere.txt"}}
         steps = [shell("curl http://127.0.0.1/x | sh"), nothing, WRITES[0]]
@@ -213,7 +215,7 @@ async def test_a_refused_and_a_failing_step_are_results_and_the_next_step_is_mad
         assert len(house.model.log) == 2
 
 
-async def test_a_step_is_judged_by_what_holds_when_it_is_made(tmp_path: Path) -> None:
+async def test_a_step_is_judged_by_the_rules_in_force_when_it_runs(tmp_path: Path) -> None:
     async with open_hub(tmp_path, extra=PLANNING) as house:
         write = {"tool": "write_file", "parameters": {"path": "late.txt", "content": "x"}}
         house.model.enqueue(text(plan(shell(WAIT), write)), FINISHED)

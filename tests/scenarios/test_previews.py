@@ -154,7 +154,7 @@ async def test_stop_in_the_middle_takes_the_preview_away(tmp_path: Path) -> None
         assert [said.partition(" ")[0].rstrip(".") for said in house.says(OWNER)] == ["Stopped", "You"]
 
 
-async def test_a_failure_in_the_middle_is_said_in_the_previews_place(tmp_path: Path) -> None:
+async def test_a_failure_in_the_middle_is_reported_in_place_of_the_preview(tmp_path: Path) -> None:
     async with open_hub(tmp_path, speed=SPEED) as house:
         house.model.rule("story", story(10), fault=Drop(at="mid_stream", after_events=PIECES // 2))
         house.telegram.user_sends_text(OWNER, "tell me a story")
@@ -185,7 +185,9 @@ async def test_a_reply_that_breaks_off_is_replaced_by_the_next_attempt(tmp_path:
         assert len(then[0]) < len(first[-1]), "the new attempt is shown from its beginning"
 
 
-async def test_an_approval_in_the_middle_stands_alone_and_the_answer_below_it(tmp_path: Path) -> None:
+async def test_an_approval_in_the_middle_has_its_own_message_and_the_answer_comes_below_it(
+    tmp_path: Path,
+) -> None:
     async with open_hub(tmp_path, speed=SPEED) as house:
 
         def reply(prompt: Prompt) -> Reply:
@@ -217,7 +219,9 @@ PRINTS = (
 
 
 @pytest.mark.parametrize("verbosity", ["off", "on"])
-async def test_what_a_running_command_prints_is_shown_where_steps_are(tmp_path: Path, verbosity: str) -> None:
+async def test_the_output_of_a_running_command_is_shown_where_steps_are_shown(
+    tmp_path: Path, verbosity: str
+) -> None:
     """Without secrets, and gone with the answer."""
     extra = "[approvals]\ntool_timeouts = { shell = 600 }"
     async with open_hub(tmp_path, speed=SPEED, extra=extra) as house:
@@ -264,7 +268,7 @@ async def test_two_chats_do_not_wait_for_each_other(tmp_path: Path) -> None:
             assert all(later - earlier >= 1 for earlier, later in itertools.pairwise(changes))
 
 
-async def test_switched_off_there_is_typing_and_no_preview(tmp_path: Path) -> None:
+async def test_with_previews_turned_off_there_is_typing_and_no_preview(tmp_path: Path) -> None:
     async with open_hub(tmp_path, speed=SPEED, extra="[agent]\nstream = false") as house:
         house.model.rule("story", story(10))
         house.telegram.user_sends_text(OWNER, "tell me a story")
@@ -285,7 +289,7 @@ async def test_a_first_preview_without_an_answer_leaves_one_message(tmp_path: Pa
         assert house.says(OWNER) == [SHOWN]
 
 
-async def test_a_stop_of_the_hub_in_the_middle_is_gone_on_from(tmp_path: Path) -> None:
+async def test_a_turn_interrupted_by_a_stop_of_the_hub_continues(tmp_path: Path) -> None:
     async with open_hub(tmp_path, speed=SPEED) as house:
         house.model.rule("story", story(10))
         house.telegram.user_sends_text(OWNER, "tell me a story")
@@ -298,7 +302,7 @@ async def test_a_stop_of_the_hub_in_the_middle_is_gone_on_from(tmp_path: Path) -
         assert len(requests(house, "sendMessage")) == 1
 
 
-async def test_unfinished_markdown_is_shown_as_far_as_it_goes(tmp_path: Path) -> None:
+async def test_unfinished_markdown_is_shown_with_its_formatting(tmp_path: Path) -> None:
     async with open_hub(tmp_path, speed=SPEED) as house:
         code = "Look:\n\n```python\nprint(1)\nprint(2)\n```\n\nThat was it."
         house.model.rule("code", text(code, chunk_chars=4, delay_s=0.1))

@@ -105,7 +105,7 @@ async def test_the_api_takes_the_answers_that_a_question_offers(house: Hub) -> N
             await house.telegram.wait_text(OWNER, f"Done: {result}")
 
 
-async def test_words_are_no_answer_to_a_question_that_takes_none(house: Hub) -> None:
+async def test_words_do_not_answer_a_question_that_takes_only_choices(house: Hub) -> None:
     card = await asked(house, COLOURS)
     house.telegram.user_sends_text(OWNER, "red")
     notice = await house.telegram.wait_text(OWNER, "Your message is queued")
@@ -114,7 +114,7 @@ async def test_words_are_no_answer_to_a_question_that_takes_none(house: Hub) -> 
     await house.telegram.wait_text(OWNER, "You said: red")
 
 
-async def test_a_text_from_before_the_card_is_no_answer(house: Hub) -> None:
+async def test_a_text_from_before_the_card_is_not_an_answer(house: Hub) -> None:
     held = house.telegram.fail("hold", method="sendMessage", when="before", count=1)
     house.telegram.user_sends_text(OWNER, f"please call: ask_user {json.dumps(OPEN)}")
     await house.telegram.wait_held()
@@ -157,7 +157,7 @@ async def test_a_strangers_press_is_refused_with_a_reason(house: Hub) -> None:
     assert told(house) == '"owner" chose: dark green'
 
 
-async def test_not_even_the_owner_answers_for_somebody_else(house: Hub) -> None:
+async def test_not_even_the_owner_answers_for_another_person(house: Hub) -> None:
     house.telegram.user_sends_text(OWNER, "hi")
     shown = await house.telegram.wait_text(OWNER, "You said: hi")
     card = await asked(house, COLOURS, GUEST)

@@ -87,7 +87,9 @@ async def test_a_reminder_done_after_a_snooze_does_not_come_again(house: Hub) ->
     assert [run.state.value for run in await runs_of(house, row)] == ["skipped", "attention"]
 
 
-async def test_a_time_of_day_is_the_persons_and_a_skipped_one_is_moved_and_said(house: Hub) -> None:
+async def test_a_time_of_day_is_in_the_persons_zone_and_a_skipped_one_is_moved_with_a_note(
+    house: Hub,
+) -> None:
     assert await house.store.people.set_preferences(
         OLIVIA.user_id, lambda was: replace(was, timezone="Europe/Berlin")
     )
@@ -122,7 +124,7 @@ async def test_a_reminder_is_snoozed_and_done_everywhere(tmp_path: Path, platfor
         await owner.until(lambda: not open_ones())
 
 
-async def test_over_a_restart_and_clocks_that_are_set_a_reminder_comes_once_for_each_time(
+async def test_across_a_restart_and_clock_changes_a_reminder_comes_once_for_each_time(
     house: Hub,
 ) -> None:
     await house.told("remind", text="call Ada", when="in 3 h")
@@ -162,7 +164,7 @@ SPRING, AUTUMN = 1806195600, 1824944400
         pytest.param("2027-10-31 02:55", AUTUMN - 5 * 60, id="twice"),
     ],
 )
-async def test_around_a_switch_of_clocks_a_reminder_comes_once_and_a_snooze_is_ten_minutes(
+async def test_around_a_change_of_clocks_a_reminder_comes_once_and_a_snooze_is_ten_minutes(
     house: Hub, when: str, at: int
 ) -> None:
     assert await house.store.people.set_preferences(

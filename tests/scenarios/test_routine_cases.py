@@ -42,19 +42,19 @@ _TELLS = "tests/scenarios/test_routine_notices.py"
 
 SHOWN: Mapping[str, tuple[int, ...]] = {
     f"{_HERE}::test_only_its_owners_messages_fire_a_routine": (1, 2),
-    f"{_SCENES}::test_a_consumed_message_is_the_routines_alone": (3,),
-    f"{_HERE}::test_all_that_match_are_fired": (5, 7, 9),
-    f"{_HERE}::test_a_filter_of_channels_heeds_no_case": (6,),
-    f"{_HERE}::test_while_a_routine_rests_messages_go_to_the_chat_alone": (10, 11),
+    f"{_SCENES}::test_a_consumed_message_goes_only_to_the_routine": (3,),
+    f"{_HERE}::test_all_matching_routines_fire": (5, 7, 9),
+    f"{_HERE}::test_a_channel_filter_ignores_case": (6,),
+    f"{_HERE}::test_while_a_routine_cools_down_messages_go_only_to_the_chat": (10, 11),
     f"{_HERE}::test_disabled_and_deleted_routines_stop_matching_at_once": (13, 14),
-    f"{_HERE}::test_one_that_cannot_be_read_disables_itself_alone": (15,),
-    f"{_HERE}::test_events_fire_those_that_listen_for_them": (17, 18, 19, 22),
+    f"{_HERE}::test_a_routine_that_cannot_be_read_disables_only_itself": (15,),
+    f"{_HERE}::test_events_fire_the_routines_that_listen_for_them": (17, 18, 19, 22),
     f"{_FORM}::test_lists_are_trimmed_and_filters_become_text": (21, 49),
-    f"{_CLOCK}::test_downtime": (23,),
-    f"{_STORE}::test_never_more_run_than_allowed_and_the_longest_due_are_first": (25, 89),
-    f"{_STORE}::test_one_routine_runs_as_often_at_a_time_as_it_allows": (26,),
+    f"{_CLOCK}::test_slots_missed_in_a_downtime_follow_the_setting": (23,),
+    f"{_STORE}::test_no_more_run_than_allowed_and_the_longest_overdue_run_first": (25, 89),
+    f"{_STORE}::test_a_routine_has_as_many_runs_at_a_time_as_it_allows": (26,),
     f"{_STORE}::test_a_routine_cools_down_unless_a_person_asks": (27, 87),
-    f"{_HERE}::test_others_routines_are_not_found": (29, 30),
+    f"{_HERE}::test_the_routines_of_other_people_are_not_found": (29, 30),
     f"{_HERE}::test_a_resumed_routine_waits_for_its_next_slot": (33,),
     f"{_HOOKS}::test_an_invalid_webhook_call_has_its_status_and_fires_nothing": (34, 35, 95),
     f"{_HOOKS}::test_a_delivery_fires_its_routine_and_its_owner_is_notified": (38,),
@@ -64,28 +64,28 @@ SHOWN: Mapping[str, tuple[int, ...]] = {
     f"{_FORM}::test_an_invalid_definition_names_the_field": (45, 54, 55, 82, 83),
     f"{_FORM}::test_omitted_fields_take_their_defaults": (46, 47),
     f"{_CLOCK}::test_valid_schedules_are_read": (53,),
-    f"{_TOOLS}::test_a_run_uses_the_tools_of_its_scope_and_tells_what_came_of_it": (57,),
+    f"{_TOOLS}::test_a_run_uses_the_tools_of_its_scope_and_reports_the_outcome": (57,),
     f"{_TOOLS}::test_a_call_beyond_the_scope_is_refused_at_once_and_the_owner_is_notified": (58,),
     f"{_STORE}::test_a_dead_hubs_runs_are_found_and_start_again_or_end": (62, 91),
-    f"{_LEASES}::test_nothing_of_a_live_hub_is_taken": (63,),
+    f"{_LEASES}::test_no_work_of_a_live_hub_is_taken_over": (63,),
     f"{_FORM}::test_the_fingerprint_follows_behaviour_alone": (67, 69),
     f"{_TELLS}::test_a_refused_notice_reaches_the_owner_elsewhere": (70, 71, 101),
-    f"{_TELLS}::test_in_a_forum_a_routine_tells_in_a_topic_of_its_own": (70, 74),
+    f"{_TELLS}::test_in_a_forum_a_routine_reports_in_a_topic_of_its_own": (70, 74),
     "tests/core/routines/test_people.py::test_patterns_matching_the_empty_text_are_refused": (81,),
     f"{_STORE}::test_a_slot_is_claimed_once_and_the_next_one_waits": (90,),
     f"{_HERE}::test_a_schedule_that_never_comes_is_refused": (93,),
-    f"{_STORE}::test_names_are_one_owners_own_and_paths_everybodys": (94,),
+    f"{_STORE}::test_names_are_unique_for_an_owner_and_paths_for_the_hub": (94,),
     f"{_TOOLS}::test_run_memory_reaches_the_next_run_and_missing_files_are_named": (78, 98),
-    f"{_CLOCK}::test_days_on_which_clocks_change": (99,),
+    f"{_CLOCK}::test_slots_are_right_on_days_when_clocks_change": (99,),
     f"{_HERE}::test_a_history_has_at_least_one_run": (102,),
-    f"{_FORM}::test_no_trigger_turns_into_another_by_a_stray_field": (103,),
+    f"{_FORM}::test_a_stray_field_does_not_turn_one_trigger_into_another": (103,),
     f"{_API}::test_an_event_needs_an_object_and_somebody_who_listens": (85, 86),
     "tests/bot/web/test_api.py::test_without_the_token_every_request_is_refused": (31,),
     f"{_API}::test_a_list_tells_the_newest_run_of_each_that_has_one": (65,),
-    "tests/core/inbound/test_submission.py::test_commands_and_answers": (77,),
+    "tests/core/inbound/test_submission.py::test_commands_and_answers_are_recognized": (77,),
     f"{_API}::test_the_prompt_names_tools_and_readers_only_if_present": (79,),
-    "tests/core/routines/test_heartbeat.py::test_a_list_with_nothing_on_it_asks_no_model": (75,),
-    "tests/core/routines/test_heartbeat.py::test_only_the_word_alone_is_silence": (97,),
+    "tests/core/routines/test_heartbeat.py::test_a_list_without_entries_calls_no_model": (75,),
+    "tests/core/routines/test_heartbeat.py::test_only_the_word_for_silence_alone_is_silence": (97,),
 }
 
 
@@ -157,21 +157,21 @@ WEAKNESSES: Mapping[str, tuple[int, ...]] = {
     f"{_HERE}::test_a_trigger_is_stored_and_reaches_the_model_fenced": (1,),
     f"{_STORE}::test_a_slot_is_claimed_once_and_the_next_one_waits": (2,),
     f"{_STORE}::test_a_dead_hubs_runs_are_found_and_start_again_or_end": (3,),
-    f"{_STORE}::test_the_same_content_within_the_window_is_heard_once": (4,),
-    f"{_STORE}::test_failures_are_waited_for_and_at_last_pause_the_routine": (5,),
+    f"{_STORE}::test_the_same_content_within_the_window_fires_once": (4,),
+    f"{_STORE}::test_failures_back_off_and_finally_pause_the_routine": (5,),
     f"{_TOOLS}::test_always_ask_tools_run_autonomously_only_by_explicit_grant": (6,),
-    f"{_CLOCK}::test_days_on_which_clocks_change": (7,),
+    f"{_CLOCK}::test_slots_are_right_on_days_when_clocks_change": (7,),
     f"{_STORE}::test_a_change_made_during_a_run_is_kept": (8,),
     f"{_HOOKS}::test_an_invalid_webhook_call_has_its_status_and_fires_nothing": (9,),
-    f"{_SCENES}::test_a_consumed_message_is_the_routines_alone": (10,),
+    f"{_SCENES}::test_a_consumed_message_goes_only_to_the_routine": (10,),
     f"{_TELLS}::test_a_refused_notice_reaches_the_owner_elsewhere": (12,),
     f"{_TOOLS}::test_only_the_exact_word_is_silence": (13,),
-    f"{_TOOLS}::test_after_its_rounds_a_run_must_find_words": (14,),
-    f"{_FORM}::test_no_trigger_turns_into_another_by_a_stray_field": (15,),
+    f"{_TOOLS}::test_after_its_rounds_a_run_must_answer_without_tools": (14,),
+    f"{_FORM}::test_a_stray_field_does_not_turn_one_trigger_into_another": (15,),
     f"{_TOOLS}::test_run_memory_reaches_the_next_run_and_missing_files_are_named": (16,),
     f"{_FORM}::test_the_fingerprint_follows_behaviour_alone": (17,),
     f"{_HERE}::test_a_lost_permission_ends_the_routines_runs": (18,),
-    f"{_HERE}::test_one_that_cannot_be_read_disables_itself_alone": (19,),
+    f"{_HERE}::test_a_routine_that_cannot_be_read_disables_only_itself": (19,),
 }
 """What is known to be weak elsewhere (§14), and what shows that it is not here; 11 is about jobs."""
 
@@ -205,7 +205,7 @@ async def said(house: Hub, words: str) -> None:
     await house.telegram.wait_text(OWNER, f"You said: {words}")
 
 
-async def test_every_case_is_shown_by_a_test_that_there_is() -> None:
+async def test_every_case_names_an_existing_test() -> None:
     for name in (*SHOWN, *WEAKNESSES):
         path, _, function = name.partition("::")
         tree = ast.parse((ROOT / path).read_text())
@@ -228,7 +228,7 @@ async def test_only_its_owners_messages_fire_a_routine(house: Hub) -> None:
     assert len(await ended(house, row)) == 1
 
 
-async def test_all_that_match_are_fired(house: Hub) -> None:
+async def test_all_matching_routines_fire(house: Hub) -> None:
     desk = desk_of(house)
     rows = [await desk.create(OLIVIA, page(f"all {number}", "ship.*today")) for number in range(3)]
     await said(house, "check the staging")
@@ -236,7 +236,7 @@ async def test_all_that_match_are_fired(house: Hub) -> None:
     assert [len(await ended(house, row)) for row in rows] == [1, 1, 1]
 
 
-async def test_a_filter_of_channels_heeds_no_case(house: Hub) -> None:
+async def test_a_channel_filter_ignores_case(house: Hub) -> None:
     desk = desk_of(house)
     here = await desk.create(OLIVIA, page("here", "lilies", channel="Telegram"))
     there = await desk.create(OLIVIA, page("there", "lilies", channel="discord"))
@@ -245,7 +245,7 @@ async def test_a_filter_of_channels_heeds_no_case(house: Hub) -> None:
     assert await runs_of(house, there) == []
 
 
-async def test_while_a_routine_rests_messages_go_to_the_chat_alone(house: Hub) -> None:
+async def test_while_a_routine_cools_down_messages_go_only_to_the_chat(house: Hub) -> None:
     consuming = {**page("rests", "alert", on_match="consume"), "guardrails": {"cooldown_s": 86_400}}
     row = await desk_of(house).create(OLIVIA, consuming)
     house.telegram.user_sends_text(OWNER, "alert 1")
@@ -259,7 +259,7 @@ async def test_while_a_routine_rests_messages_go_to_the_chat_alone(house: Hub) -
     assert f"routine rests {rested.error}" in why.out
 
 
-async def test_a_message_after_a_run_that_a_person_asked_for_is_recorded_as_resting(house: Hub) -> None:
+async def test_a_message_after_a_run_that_a_person_asked_for_is_recorded_as_cooling_down(house: Hub) -> None:
     desk = desk_of(house)
     row = await desk.create(OLIVIA, {**page("tried", "ahoy"), "guardrails": {"cooldown_s": 86_400}})
     await desk.fire(OLIVIA, "tried", "at first")
@@ -282,7 +282,7 @@ async def test_disabled_and_deleted_routines_stop_matching_at_once(house: Hub) -
     assert await runs_of(house, row) == []
 
 
-async def test_one_that_cannot_be_read_disables_itself_alone(house: Hub) -> None:
+async def test_a_routine_that_cannot_be_read_disables_only_itself(house: Hub) -> None:
     store = house.app.store
     broken = RoutineText("broken", "cron", '{"name": "broken"}', 0, next_slot_at=1)
     kept = await store.routines.save_routine("broken-1", "owner", broken, None)
@@ -311,7 +311,7 @@ async def test_one_that_cannot_be_read_disables_itself_alone(house: Hub) -> None
         ("opened", {"in": {"repo": "o/r"}, "count": 42, "public": True}, False),
     ],
 )
-async def test_events_fire_those_that_listen_for_them(
+async def test_events_fire_the_routines_that_listen_for_them(
     house: Hub, event_type: str, payload: dict[str, Any], fires: bool, request: pytest.FixtureRequest
 ) -> None:
     desk, name = desk_of(house), request.node.name
@@ -351,7 +351,7 @@ async def test_a_lost_permission_ends_the_routines_runs(house: Hub) -> None:
     assert not [call for call in house.model.log.all() if "caras looked" in str(call.body)]
 
 
-async def test_others_routines_are_not_found(house: Hub) -> None:
+async def test_the_routines_of_other_people_are_not_found(house: Hub) -> None:
     desk = desk_of(house)
     row = await desk.create(OLIVIA, page("private", "secret word"))
     for asked in (desk.fire(BEN, row.id, "1"), desk.find(BEN, "private"), desk.delete(BEN, row.id)):

@@ -34,7 +34,7 @@ def desk(app: App, directory: Path) -> RoutineManager:
     return build_manager(config, app.store, app.routines, SystemClock(), RandomIds())
 
 
-async def test_in_a_forum_a_routine_tells_in_a_topic_of_its_own(tmp_path: Path) -> None:
+async def test_in_a_forum_a_routine_reports_in_a_topic_of_its_own(tmp_path: Path) -> None:
     async with open_hub(tmp_path, extra='groups = "all"') as house:
         telegram = house.telegram
         forum = telegram.create_supergroup("Works", [OWNER], is_forum=True).id
@@ -61,7 +61,7 @@ async def test_in_a_forum_a_routine_tells_in_a_topic_of_its_own(tmp_path: Path) 
         )
 
 
-async def test_a_routine_that_names_another_place_tells_in_a_topic_there(tmp_path: Path) -> None:
+async def test_a_routine_that_names_another_address_reports_in_a_topic_there(tmp_path: Path) -> None:
     async with open_hub(tmp_path, extra='groups = "all"') as house:
         telegram = house.telegram
         forums = [telegram.create_supergroup(name, [OWNER], is_forum=True).id for name in ("Works", "Office")]
@@ -82,7 +82,7 @@ async def test_a_routine_that_names_another_place_tells_in_a_topic_there(tmp_pat
 
 
 @SLOW
-async def test_on_slack_a_routine_tells_below_a_message_of_its_name(tmp_path: Path) -> None:
+async def test_on_slack_a_routine_reports_below_a_message_with_its_name(tmp_path: Path) -> None:
     async with slack_hub.open_slack_hub(tmp_path) as place:
         room = place.slack.create_channel("build", [slack_hub.OWNER], apps=["hub"]).id
         routines = desk(place.app, tmp_path)
@@ -100,7 +100,7 @@ async def test_on_slack_a_routine_tells_below_a_message_of_its_name(tmp_path: Pa
 
 
 @SLOW
-async def test_on_discord_a_routine_tells_in_a_thread_of_its_own(tmp_path: Path) -> None:
+async def test_on_discord_a_routine_reports_in_a_thread_of_its_own(tmp_path: Path) -> None:
     async with discord_hub.open_discord_hub(tmp_path) as place:
         room = place.room("build")
         routines = desk(place.app, tmp_path)

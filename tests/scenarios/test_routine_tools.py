@@ -69,7 +69,7 @@ def offered(house: Hub, prompt: str) -> list[set[str]]:
     return [{tool["function"]["name"] for tool in body.get("tools", ())} for body in asked]
 
 
-async def test_a_run_uses_the_tools_of_its_scope_and_tells_what_came_of_it(house: Hub) -> None:
+async def test_a_run_uses_the_tools_of_its_scope_and_reports_the_outcome(house: Hub) -> None:
     prompt = "please run: echo line >> out.txt"
     run = await fired(house, "line", using(prompt, "shell", "time"))
     assert run.state is RunStatus.ATTENTION
@@ -107,7 +107,7 @@ async def test_always_ask_tools_run_autonomously_only_by_explicit_grant(
 
 
 @pytest.mark.parametrize("line", ["install -d made", "mkdir made$NAME"])
-async def test_its_owner_allows_a_refused_line_below_the_notice(house: Hub, line: str) -> None:
+async def test_the_owner_allows_a_refused_line_by_a_button_of_the_notice(house: Hub, line: str) -> None:
     """A line outside the table, and one that only a shell carries out."""
     name = f"builder {line.split()[0]}"
     made = {"name": name, "trigger": {"type": "manual"}, "guardrails": {"cooldown_s": 0}}
@@ -193,7 +193,7 @@ async def test_a_notice_allows_no_more_than_a_routine_may_hold(house: Hub) -> No
     assert json.loads(kept.text.definition)["action"]["grants"] == held
 
 
-async def test_a_schedule_without_a_time_zone_has_its_owners_and_the_answer_names_it(house: Hub) -> None:
+async def test_a_schedule_without_a_time_zone_uses_its_owners_and_the_answer_names_it(house: Hub) -> None:
     async with client(house.directory) as api:
         path, owner = "/api/users/timezone", OLIVIA.user_id
         await api.ask("POST", path, {"user_id": owner, "timezone": "Asia/Kathmandu"})
@@ -297,7 +297,7 @@ async def test_a_run_that_names_no_tool_has_those_that_need_no_approval(house: H
     assert not (house.workspace / "made.txt").exists()
 
 
-async def test_after_its_rounds_a_run_must_find_words(house: Hub) -> None:
+async def test_after_its_rounds_a_run_must_answer_without_tools(house: Hub) -> None:
     house.model.rule("Look again", tools(ToolCall("time", {})), on="any")
     house.model.enqueue(*[tools(ToolCall("time", {}))] * 2, text("Enough."), match="Look again")
     run = await fired(house, "looker", using("Look again", "time", max_tool_rounds=2))

@@ -38,7 +38,7 @@ async def test_a_message_fires_a_routine_and_goes_to_the_chat_too(house: Hub) ->
     assert asked[-1]["content"].count("</tool_output id=") == 1  # what the person wrote cannot end it
 
 
-async def test_a_consumed_message_is_the_routines_alone(house: Hub) -> None:
+async def test_a_consumed_message_goes_only_to_the_routine(house: Hub) -> None:
     consuming = {**WATCH, "trigger": {**WATCH["trigger"], "on_match": "consume"}}
     await desk_of(house).create(OLIVIA, consuming)
     house.telegram.user_sends_text(OWNER, "deploy it")
@@ -49,7 +49,7 @@ async def test_a_consumed_message_is_the_routines_alone(house: Hub) -> None:
     assert why.outcome == "routine watch"
 
 
-async def test_the_buttons_of_a_notice(house: Hub) -> None:
+async def test_the_buttons_of_a_notice_show_details_run_again_and_pause(house: Hub) -> None:
     await greeted(house)
     desk = desk_of(house)
     row = await desk.create(OLIVIA, {**WATCH, "trigger": {"type": "manual"}})
@@ -83,7 +83,7 @@ async def test_a_strangers_press_on_a_notice_does_nothing(house: Hub) -> None:
     assert (await desk.find(OLIVIA, "watch")).enabled
 
 
-async def test_a_schedule_fires_and_nothing_to_tell_is_silence(tmp_path: Path) -> None:
+async def test_a_schedule_fires_and_a_run_with_nothing_to_report_is_silent(tmp_path: Path) -> None:
     async with open_hub(tmp_path, speed=60) as house:
         page = {
             "name": "tick",
@@ -123,7 +123,7 @@ async def test_a_routine_is_made_by_talking_once_its_owner_agrees(house: Hub) ->
     await house.telegram.wait_text(OWNER, "watch, event, on")
 
 
-async def test_nobody_is_asked_about_a_routine_that_cannot_be_made(house: Hub) -> None:
+async def test_no_one_is_asked_about_a_routine_that_cannot_be_made(house: Hub) -> None:
     await desk_of(house).create(OLIVIA, WATCH)
     made = {"name": WATCH["name"], "prompt": "Look into it.", "kind": "manual"}
     house.telegram.user_sends_text(OWNER, f"please call: routine_create {json.dumps(made)}")

@@ -20,7 +20,7 @@ async def said(house: Hub, person: int, text: str) -> str:
     return house.says(person)[-1]
 
 
-async def test_everyone_finds_what_they_may(tmp_path: Path) -> None:
+async def test_everyone_finds_only_what_they_may_read(tmp_path: Path) -> None:
     async with open_hub(tmp_path, extra="[roles.guest]\ntools = ['thread_search']\n") as house:
         house.telegram.add_user(BEN, first_name="Ben")
         await said(house, OWNER, "please remember: the harbor opens at seven, 港口 too")

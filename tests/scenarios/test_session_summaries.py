@@ -119,7 +119,7 @@ async def test_a_hub_that_stops_still_tells_hooks_of_sessions_that_ended(
 
 
 @pytest.mark.slow
-async def test_it_waits_only_so_long(tmp_path: Path) -> None:
+async def test_a_hub_that_stops_waits_for_a_summary_only_for_a_limited_time(tmp_path: Path) -> None:
     async with open_hub(tmp_path, extra=ON, speed=FAST) as house:
         house.model.rule(FENCED, SUMMARY, fault=Hold())
         await talked(house)

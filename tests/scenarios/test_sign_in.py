@@ -196,7 +196,7 @@ def me_card(shown: Iterable[Shown]) -> Shown | None:
     return next((one for one in reversed([*shown]) if one.links), None)
 
 
-async def test_tokens_are_renewed_before_anybody_is_asked(tmp_path: Path) -> None:
+async def test_tokens_are_renewed_before_anyone_is_asked(tmp_path: Path) -> None:
     async with open_house(tmp_path) as house:
         me = house.scene.owner
         await house.signed_in()
@@ -379,7 +379,7 @@ async def asked_for(house: House, path: str, grant: str = "", times: int = 1) ->
 
 
 @pytest.mark.parametrize("down", [False, True], ids=["revoked", "not revoked"])
-async def test_a_removed_extensions_sign_in_is_revoked_or_its_person_is_told(
+async def test_the_sign_in_of_a_removed_extension_is_revoked_or_its_person_is_notified(
     tmp_path: Path, *, down: bool
 ) -> None:
     async with open_house(tmp_path, configured=False) as house:
@@ -478,7 +478,7 @@ async def test_a_request_for_a_token_ends_with_the_server_that_it_was_for(tmp_pa
     assert traces(tmp_path, given) == []
 
 
-async def test_what_a_server_names_is_judged_as_any_address(tmp_path: Path) -> None:
+async def test_an_address_that_a_server_names_is_judged_like_any_other(tmp_path: Path) -> None:
     async with open_house(tmp_path) as house:
         me, issuer = house.scene.owner, house.issuer
         cases = {
@@ -530,7 +530,7 @@ async def test_the_console_has_the_link_and_takes_the_address(tmp_path: Path) ->
     house.nothing_got_out(tmp_path)
 
 
-async def test_nobody_is_asked_to_sign_in_where_others_read_it(tmp_path: Path) -> None:
+async def test_no_one_is_asked_to_sign_in_where_others_can_read_it(tmp_path: Path) -> None:
     async with open_house(tmp_path, channel='groups = "addressed"') as house:
         telegram, owner = house.scene.place.telegram, int(OLIVIA["telegram"])
         group = telegram.create_group("Garden", [owner]).id

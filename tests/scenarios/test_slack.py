@@ -229,7 +229,7 @@ async def test_a_message_whose_answer_was_lost_is_found_again_and_not_repeated(t
         assert len(place.slack.requests("chat.postMessage")) == 2
 
 
-async def test_a_revoked_token_is_this_channels_state(tmp_path: Path) -> None:
+async def test_a_revoked_token_affects_only_its_channel(tmp_path: Path) -> None:
     async with open_slack_hub(tmp_path) as place:
         place.slack.revoke_token("xoxb-1")
         place.slack.user_sends_text(OWNER, "hello?")

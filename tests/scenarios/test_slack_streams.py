@@ -100,7 +100,7 @@ async def test_unsupported_streams_are_tried_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_kind_of_token_that_takes_no_streams_is_no_reason_to_stop(tmp_path: Path) -> None:
+async def test_a_kind_of_token_without_streams_does_not_stop_the_channel(tmp_path: Path) -> None:
     async with open_slack_hub(tmp_path, speed=SPEED) as place:
         place.slack.fail("error", method="chat.startStream", error="not_allowed_token_type")
         place.model.rule("story", story())
@@ -122,7 +122,7 @@ async def test_a_closed_stream_continues_as_an_edited_message(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-async def test_words_before_a_tool_make_way_for_what_comes_after_it(tmp_path: Path) -> None:
+async def test_words_before_a_tool_call_are_replaced_by_what_comes_after_it(tmp_path: Path) -> None:
     async with open_slack_hub(tmp_path, speed=SPEED, extra="") as place:
         words = "I will have a look at that. " * 8
 

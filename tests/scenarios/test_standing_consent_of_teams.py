@@ -30,7 +30,7 @@ def asked(person: Person) -> bool:
     return any(one.buttons for one in person.shown())
 
 
-async def test_always_is_granted_to_whom_the_call_is_for_and_not_to_who_agreed(tmp_path: Path) -> None:
+async def test_always_is_granted_to_the_requester_of_the_call_and_not_to_the_approver(tmp_path: Path) -> None:
     async with open_team(tmp_path, ANOTHER, cast=HERE) as team:
         team.ben.say(writes("one"))
         await team.owner.press(await card(team.owner, "Always allow"), "Always allow")

@@ -61,7 +61,7 @@ async def test_two_of_a_team_agree_across_platforms_without_the_requester(tmp_pa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cast", CASTS, ids=str)
-async def test_one_refusal_on_the_other_platform_is_enough(tmp_path: Path, cast: Cast) -> None:
+async def test_one_denial_on_the_other_platform_is_enough(tmp_path: Path, cast: Cast) -> None:
     async with open_team(tmp_path, cast=cast) as team:
         team.ben.say(RUN)
         owners, leas = await card(team.owner), await card(team.lea)
@@ -111,7 +111,7 @@ async def test_a_press_on_the_old_card_does_not_approve_the_edited_call(tmp_path
 
 
 @ALL
-async def test_a_change_begun_before_another_persons_is_not_taken(tmp_path: Path, cast: Cast) -> None:
+async def test_an_edit_begun_before_another_persons_edit_is_not_accepted(tmp_path: Path, cast: Cast) -> None:
     """It would take the other one back without anybody having decided so."""
     async with open_team(tmp_path, cast=cast) as team:
         team.ben.say(RUN)
@@ -134,7 +134,7 @@ async def test_a_change_begun_before_another_persons_is_not_taken(tmp_path: Path
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cast", CASTS, ids=str)
-async def test_a_change_that_changes_nothing_is_an_agreement(tmp_path: Path, cast: Cast) -> None:
+async def test_an_edit_that_changes_nothing_is_an_approval(tmp_path: Path, cast: Cast) -> None:
     async with open_team(tmp_path, cast=cast) as team:
         team.ben.say(RUN)
         owners, leas = await card(team.owner), await card(team.lea)
@@ -170,7 +170,7 @@ async def test_removed_accounts_are_shown_no_card(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_call_can_be_put_to_another_conversation(tmp_path: Path) -> None:
+async def test_a_call_can_be_asked_about_in_another_conversation(tmp_path: Path) -> None:
     rules = f"{ONE_OF_OPS}ask_in = '{ONE.owner}:{ONE.account('Olivia')}'\n"
     async with open_team(tmp_path, rules, cast=ONE) as team:
         team.ben.say(RUN)

@@ -185,7 +185,7 @@ async def test_the_model_learns_of_files(house: Hub, kind: str) -> None:
     assert line in model_was_told(house)
 
 
-async def test_a_file_over_the_limit_is_said_so_and_its_text_answered(house: Hub) -> None:
+async def test_a_file_over_the_limit_is_reported_and_its_text_is_answered(house: Hub) -> None:
     house.telegram.user_sends_document(OWNER, "big.zip", size_bytes=21 * MB)
     await house.telegram.wait_text(OWNER, "Too large: “big.zip” (21 MB). The limit here is 20 MB.")
     house.telegram.user_sends_document(OWNER, "big.zip", size_bytes=21 * MB, caption="what is this?")
@@ -198,7 +198,7 @@ async def test_a_file_over_the_limit_is_said_so_and_its_text_answered(house: Hub
 # ---------------------------------------------------------------- edits
 
 
-async def test_an_edit_of_a_waiting_message_is_what_is_answered(house: Hub) -> None:
+async def test_a_waiting_message_is_answered_as_edited(house: Hub) -> None:
     house.model.fault(Hold())
     house.telegram.user_sends_text(OWNER, "first")
     await house.model.wait_requests(state="held")
@@ -231,7 +231,7 @@ async def test_an_edit_of_an_unknown_message_starts_nothing(house: Hub) -> None:
     assert "ignored: an edit of a message that never arrived" in await outcomes(house)
 
 
-async def test_a_link_with_a_code_is_a_start(house: Hub) -> None:
+async def test_a_start_link_with_a_code_opens_the_conversation(house: Hub) -> None:
     house.telegram.user_sends_text(BEN, "/start from-the-website")
     await house.telegram.wait_text(BEN, texts.WELCOME)
 

@@ -52,7 +52,7 @@ def bot_speaks(house: Hub, person: int, count: int) -> Any:
 # ---------------------------------------------------------------- the platform
 
 
-async def test_a_wrong_token_is_a_state_with_a_reason_and_the_rest_serves(
+async def test_a_wrong_token_is_reported_with_a_reason_and_the_rest_of_the_hub_works(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with open_hub(tmp_path, start=False) as house:
@@ -75,7 +75,7 @@ async def test_a_wrong_token_is_a_state_with_a_reason_and_the_rest_serves(
         assert (status, body["ready"], body["channels"]["right"]["state"]) == (200, True, "running")
 
 
-async def test_a_platform_down_at_the_start_is_waited_for(tmp_path: Path) -> None:
+async def test_a_hub_waits_for_a_platform_that_is_down_at_the_start(tmp_path: Path) -> None:
     async with open_hub(tmp_path, speed=SPEED, start=False) as house:
         await house.telegram.go_down()
         await house.start()
@@ -166,7 +166,7 @@ async def test_a_rate_limit_of_the_whole_bot_loses_nothing_and_keeps_order(house
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-async def test_a_minute_of_outage_and_half_a_minute_of_429_as_long_as_they_are(
+async def test_a_minute_of_outage_and_half_a_minute_of_429_lose_nothing_in_real_time(
     tmp_path: Path, proof_record: ProofRecord
 ) -> None:
     """The same as above by the clock on the wall, where connections have their own limits, too."""

@@ -60,7 +60,7 @@ async def test_a_model_that_sees_is_shown_an_image_in_its_own_turn_alone(
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-async def test_a_model_that_does_not_see_is_told_so(tmp_path: Path, provider: str) -> None:
+async def test_a_model_without_vision_is_told_what_it_cannot_see(tmp_path: Path, provider: str) -> None:
     async with open_hub(tmp_path, provider=provider) as house:
         house.telegram.user_sends_document(
             OWNER, "cat.png", PNG, media_type="image/png", caption="say: hello"
@@ -87,7 +87,7 @@ async def test_content_that_cannot_be_shown_has_a_reason(tmp_path: Path) -> None
         assert [len(images_in(one.body)) for one in house.model.log.all()] == [0, 0, 1, 4]
 
 
-async def test_a_damaged_image_leaves_the_words(tmp_path: Path) -> None:
+async def test_a_damaged_image_does_not_lose_the_words(tmp_path: Path) -> None:
     refusal = json.dumps(
         {"error": {"message": "You uploaded an unsupported image.", "code": "invalid_image"}}
     )

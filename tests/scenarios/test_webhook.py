@@ -94,7 +94,7 @@ async def test_a_body_beyond_the_limit_is_refused_unread(house: Hub) -> None:
     assert await post(house, update(1, "x" * 4096)) == 200
 
 
-async def test_while_nothing_can_be_kept_nothing_is_acknowledged(house: Hub) -> None:
+async def test_while_nothing_can_be_stored_nothing_is_acknowledged(house: Hub) -> None:
     other = sqlite3.connect(house.directory / "data" / "hub.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     try:

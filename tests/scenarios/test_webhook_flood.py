@@ -53,7 +53,7 @@ async def chatted(town: MortalHub, flooding: asyncio.Task[tuple[Counter[int], fl
 
 
 @pytest.mark.slow
-async def test_a_flood_leaves_the_chat_alone(
+async def test_a_flood_of_deliveries_does_not_disturb_the_chat(
     tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
     seconds = profile.pick(test=3, proof=10)

@@ -176,7 +176,7 @@ async def test_an_invalid_webhook_call_has_its_status_and_fires_nothing(gate: Ga
     assert await code(BODY, signed) == (404, "not_found")
 
 
-async def test_a_routine_that_rests_says_until_when(gate: Gate) -> None:
+async def test_a_routine_that_cools_down_says_until_when(gate: Gate) -> None:
     await desk_of(gate.house).create(OLIVIA, push("rests", cooldown_s=300))
     assert await gate.status("rests", BODY, sender().github(BODY, "d-1")) == 202
     other = BODY + b" "
@@ -231,7 +231,7 @@ async def test_signed_calls_have_their_own_rate_limit(gate: Gate) -> None:
     assert 429 in answers
 
 
-async def test_a_body_that_does_not_come_keeps_no_place(gate: Gate) -> None:
+async def test_a_body_that_does_not_arrive_holds_no_slot(gate: Gate) -> None:
     await desk_of(gate.house).create(OLIVIA, push("held"))
     host, port = gate.house.app.url.removeprefix("http://").split(":")
     head = f"POST /api/webhooks/held HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n"
@@ -253,7 +253,7 @@ async def test_a_body_that_does_not_come_keeps_no_place(gate: Gate) -> None:
         assert await gate.status("held", BODY, sender().github(BODY, "d-1")) == 202
 
 
-async def test_secrets_are_named_and_never_shown(gate: Gate) -> None:
+async def test_secrets_are_listed_by_name_and_never_shown(gate: Gate) -> None:
     desk = desk_of(gate.house)
     with pytest.raises(RoutineRefused, match=r"trigger\.secret_name names a secret that is not in the vault"):
         await desk.create(OLIVIA, push("secret", secret_name="other"))

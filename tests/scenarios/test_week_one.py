@@ -86,7 +86,7 @@ async def test_kicked_from_a_group_fails_visibly_and_alone(
 @pytest.mark.parametrize(
     "what, reason", [("closed", "Topic_closed"), ("deleted", "Message thread not found")]
 )
-async def test_a_topic_that_is_no_more_fails_visibly_and_alone(
+async def test_a_deleted_topic_fails_visibly_and_alone(
     house: Hub, caplog: pytest.LogCaptureFixture, what: str, reason: str
 ) -> None:
     forum = house.telegram.create_supergroup("Forum", [OWNER, BEN], is_forum=True)
@@ -172,7 +172,7 @@ async def test_a_clock_that_is_wrong_by_minutes_is_named_and_harmless(
         await all_is_well(house)
 
 
-async def test_an_occupied_port_is_said_with_what_to_do(tmp_path: Path) -> None:
+async def test_an_occupied_port_is_reported_with_what_to_do(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         async with open_hub(tmp_path, start=False, http=f"port = {port}") as house:

@@ -64,7 +64,7 @@ async def test_always_is_offered_for_documents_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path, asks", [(".git/hooks/pre-commit", True), ("notes.txt", False)])
-async def test_no_setting_of_ones_own_covers_what_is_run_unseen(
+async def test_no_personal_setting_covers_what_is_run_unseen(
     tmp_path: Path, path: str, *, asks: bool
 ) -> None:
     async with open_hub(tmp_path) as house:

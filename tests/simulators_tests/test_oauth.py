@@ -73,7 +73,7 @@ async def test_another_client_discovers_registers_signs_in_and_refreshes(method:
         assert [path for _, path, _ in issuer.requests].count("/token") == 2
 
 
-async def test_what_was_given_for_a_code_is_revoked_when_the_code_comes_again() -> None:
+async def test_tokens_issued_for_a_code_are_revoked_when_the_code_is_used_again() -> None:
     async with open_authorization_server() as issuer:
         issuer.resource = "https://tools.example/mcp"
         async with AsyncClient() as client:

@@ -67,7 +67,7 @@ class Screen:
         return self.lines
 
 
-async def test_a_conversation_with_buttons(stage: Stage, bot: httpx.AsyncClient) -> None:
+async def test_a_conversation_has_buttons(stage: Stage, bot: httpx.AsyncClient) -> None:
     screen = Screen()
     terminal = Terminal(stage.desks, screen.show)
     watching = asyncio.create_task(terminal.watch())
@@ -97,7 +97,7 @@ async def test_a_conversation_with_buttons(stage: Stage, bot: httpx.AsyncClient)
     watching.cancel()
 
 
-async def test_people(stage: Stage, bot: httpx.AsyncClient) -> None:
+async def test_people_can_be_added_and_listed(stage: Stage, bot: httpx.AsyncClient) -> None:
     screen = Screen()
     terminal = Terminal(stage.desks, screen.show)
     assert terminal.prompt == "Ann> "
@@ -112,7 +112,7 @@ async def test_people(stage: Stage, bot: httpx.AsyncClient) -> None:
     assert not terminal.take("/quit")
 
 
-async def test_the_configuration(stage: Stage) -> None:
+async def test_the_configuration_is_written_once_and_never_replaced(stage: Stage) -> None:
     stage.write_config()
     stage.write_config()
     config = tomllib.loads(stage.settings.config.read_text())
@@ -125,7 +125,7 @@ async def test_the_configuration(stage: Stage) -> None:
         stage.write_config()
 
 
-async def test_a_hub_answers_on_the_stage(stage: Stage) -> None:
+async def test_a_hub_answers_the_simulated_platform(stage: Stage) -> None:
     """The path a person tries: a text goes through the real hub and model and comes back."""
     stage.write_config()
     await stage.start_hub()
@@ -165,7 +165,7 @@ async def test_a_hub_that_does_not_start_says_why(stage: Stage) -> None:
         await stage.start_hub()
 
 
-async def test_its_model_shows_results_without_their_fence(stage: Stage) -> None:
+async def test_the_model_of_the_terminal_shows_results_without_their_fence(stage: Stage) -> None:
     fenced = '<tool_output name="shell" id="5abd">\nexit code: 0\nplan.md\n</tool_output id="5abd">'
     call = {"id": "c1", "type": "function", "function": {"name": "shell", "arguments": "{}"}}
     messages = [

@@ -19,9 +19,9 @@ from tests.core.tools.support import in_place, place
 
 SUITES = (test_files, test_changing_files)
 LEFT_OUT = {
-    "test_declarations_of_the_file_tools",
+    "test_the_file_tools_have_their_declarations",
     "test_tools_that_change_files_declare_it",
-    "test_any_arguments_come_to_a_text_or_a_tool_error",
+    "test_any_arguments_give_a_text_or_a_tool_error",
 }
 REPEATED = {
     name: test

@@ -49,16 +49,16 @@ ON_THE_HOST = {
     },
     "one workspace of several calls": {"test_many_calls_end_only_their_own"},
     "no command and no file": {
-        "test_it_asks_has_an_effect_and_reaches_everything",
-        "test_its_risk_is_the_command_lines",
-        "test_arguments_that_make_no_sense",
+        "test_the_tool_asks_has_an_effect_and_reaches_everything",
+        "test_the_risk_of_a_call_is_that_of_its_command_line",
+        "test_arguments_that_make_no_sense_are_refused",
         "test_the_web_tool_does_not_reach_this_machine",
         "test_sending_to_the_web_is_asked_about_with_all_that_would_be_sent",
         "test_a_failed_download_is_reported_to_the_model",
         "test_a_text_file_is_read_in_the_conversation_it_was_attached_in",
-        "test_a_link_to_a_sent_file_is_good_for_it_alone_and_a_minute",
+        "test_a_link_to_a_sent_file_is_valid_for_that_file_and_one_minute",
         "test_workspace_tools_belong_to_the_owner",
-        "test_no_setting_of_ones_own_covers_what_is_run_unseen",
+        "test_no_personal_setting_covers_what_is_run_unseen",
     },
 }
 """The tests of the suites that are not repeated here, by what they are about."""

@@ -47,7 +47,7 @@ async def test_deliveries_from_others_are_refused(stage: Subject) -> None:
 
 
 @pytest.mark.point("acknowledgement")
-async def test_nothing_is_acknowledged_that_was_not_accepted(
+async def test_nothing_is_acknowledged_before_it_is_accepted(
     stage: Subject, caplog: pytest.LogCaptureFixture
 ) -> None:
     stage.app.hub.shut()
@@ -67,7 +67,7 @@ async def test_nothing_is_acknowledged_that_was_not_accepted(
 
 
 @pytest.mark.point("limits")
-async def test_a_long_answer_is_cut_within_the_platforms_limit_and_whole(stage: Subject) -> None:
+async def test_a_long_answer_is_split_within_the_platforms_limit_and_is_complete(stage: Subject) -> None:
     stage.says("write 9000 characters")
     await stage.until(lambda: sum(shown.size for shown in stage.shown()) > 8900)
     shown = stage.shown()
@@ -94,7 +94,7 @@ def ran(directory: Path) -> list[str]:
     return log.read_text().split() if log.exists() else []
 
 
-async def test_a_prompt_is_answered_by_its_button_once_and_says_so(stage: Subject) -> None:
+async def test_a_card_is_answered_by_its_button_once_and_says_so(stage: Subject) -> None:
     stage.says("please run: echo ran >> log")
     card = await stage.hears("Run `echo ran >> log`?")
     assert card.buttons[:2] == ("Approve", "Deny")
@@ -125,7 +125,7 @@ async def test_a_strangers_press_changes_nothing_and_is_answered(stage: Subject,
     assert ran(tmp_path) == ["ran"]
 
 
-async def test_a_prompt_works_after_a_restart(stage: Subject, tmp_path: Path) -> None:
+async def test_a_card_works_after_a_restart(stage: Subject, tmp_path: Path) -> None:
     stage.says("please run: echo ran >> log")
     card = await stage.hears("Run `echo ran >> log`?")
     await stage.settled()
@@ -205,7 +205,7 @@ async def test_a_turn_that_is_stopped_ends_at_once(stage: Subject) -> None:
         await stage.hears("topped")
 
 
-async def test_a_hub_in_the_middle_of_everything_stops_at_once(stage: Subject) -> None:
+async def test_a_busy_hub_stops_at_once(stage: Subject) -> None:
     stage.says("slow 600: never")
     await stage.model.wait_requests(1)
     async with asyncio.timeout(PATIENCE_S):
@@ -213,7 +213,7 @@ async def test_a_hub_in_the_middle_of_everything_stops_at_once(stage: Subject) -
 
 
 @pytest.mark.point("token")
-async def test_a_refused_token_is_that_channels_state_alone(stage: Subject) -> None:
+async def test_a_refused_token_affects_only_its_channel(stage: Subject) -> None:
     stage.says("before")
     await stage.hears("You said: before")
     stage.says("slow 600: after")

@@ -170,7 +170,7 @@ async def test_both_send_the_same_request(client: httpx.AsyncClient, style: Thin
     assert [block["type"] for block in own["messages"][1]["content"]] == ["thinking", "text", "tool_use"]
 
 
-async def test_cut_arguments_are_a_cut_reply_for_both(client: httpx.AsyncClient) -> None:
+async def test_truncated_arguments_make_a_truncated_reply_for_both(client: httpx.AsyncClient) -> None:
     async with ModelSimulator() as provider:
         call = Reply(calls=(CALL,))
         provider.enqueue(call, call, fault=CutArguments(keep_chars=6))
@@ -208,7 +208,7 @@ REQUESTS = [
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=range(len(DIALECTS)))
 @pytest.mark.parametrize("request_", REQUESTS, ids=range(len(REQUESTS)))
-def test_every_request_is_of_the_clients_types(request_: ModelRequest, dialect: Dialect) -> None:
+def test_every_request_matches_the_clients_types(request_: ModelRequest, dialect: Dialect) -> None:
     body = json.loads(RequestTexts(model="sim-1", host="127.0.0.1").encoded(request_, dialect))
     kind: Any = MessageCreateParamsStreaming if dialect.stream else MessageCreateParamsNonStreaming
     # The client's types are those of a later version, which takes no temperature any more.

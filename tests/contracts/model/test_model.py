@@ -182,7 +182,7 @@ async def test_several_calls_in_one_reply_keep_their_order_and_have_ids_of_their
     assert len({call.provider_call_id for call in reply.calls}) == 2
 
 
-async def test_no_tool_is_called_that_is_not_on_offer(subject: Subject) -> None:
+async def test_only_offered_tools_are_called(subject: Subject) -> None:
     for tools in ((), (TIME,)):
         reply = await replied(subject, subject.run.format("ls"), tools=tools)
         assert reply.calls == ()
@@ -219,7 +219,7 @@ async def test_results_are_accepted_in_any_order(subject: Subject) -> None:
         (ResultStatus.UNKNOWN, ("unknown", "do not know")),
     ],
 )
-async def test_an_outcome_that_is_not_ok_is_never_taken_for_success(
+async def test_an_outcome_that_is_not_ok_is_never_reported_as_success(
     subject: Subject, status: ResultStatus, word: tuple[str, ...]
 ) -> None:
     reply = await conversation(
@@ -231,7 +231,7 @@ async def test_an_outcome_that_is_not_ok_is_never_taken_for_success(
     assert "for a reason" in reply.text
 
 
-async def test_a_call_without_an_outcome_is_heard_as_such(subject: Subject) -> None:
+async def test_a_call_without_an_outcome_is_reported_as_such(subject: Subject) -> None:
     reply = await conversation(subject, ToolResult(f"{CALL_ID}1", ResultStatus.OK, "fine"))
     assert re.search("no recorded outcome|no outcome of `one` was recorded", reply.text.lower())
 
@@ -266,7 +266,7 @@ async def test_replies_of_concurrent_calls_do_not_mix(subject: Subject) -> None:
     assert [f"number {n}!" in reply.text for n, reply in enumerate(replies)] == [True] * 40
 
 
-async def test_a_reply_may_be_left_in_the_middle(subject: Subject) -> None:
+async def test_a_reply_can_be_abandoned_halfway(subject: Subject) -> None:
     for _ in range(3):
         async with closing(
             subject.model.reply(subject.request("a few words, so that there are pieces"))

@@ -155,7 +155,7 @@ async def test_both_send_the_same_request(client: httpx.AsyncClient) -> None:
     assert own == official
 
 
-async def test_cut_arguments_are_the_same_for_both(client: httpx.AsyncClient) -> None:
+async def test_truncated_arguments_are_the_same_for_both(client: httpx.AsyncClient) -> None:
     async with ModelSimulator() as provider:
         call = Reply(calls=(ToolCall("shell", {"command": "ls"}, id="call_1"),))
         provider.enqueue(call, call, fault=CutArguments(keep_chars=6))
@@ -188,7 +188,7 @@ REQUESTS = [
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=range(len(DIALECTS)))
 @pytest.mark.parametrize("request_", REQUESTS, ids=range(len(REQUESTS)))
-def test_every_request_is_of_the_clients_types(request_: ModelRequest, dialect: Dialect) -> None:
+def test_every_request_matches_the_clients_types(request_: ModelRequest, dialect: Dialect) -> None:
     body = json.loads(RequestTexts(model="sim-1", host="127.0.0.1").encoded(request_, dialect))
     kind: Any = CompletionCreateParamsStreaming if dialect.stream else CompletionCreateParamsNonStreaming
     assert complaints(body, kind) == []

@@ -85,7 +85,7 @@ async def test_an_unreadable_event_is_recorded_once(world: Bench) -> None:
     assert explained.outcome == "failed: unreadable"
 
 
-async def test_a_refused_person_is_answered_once_and_every_event_explained(world: Bench) -> None:
+async def test_a_refused_person_is_answered_once_and_every_event_is_explained(world: Bench) -> None:
     refusal = TurnedAway("refused: no access", plain("You are not paired."), word="not here")
     rules = Rules(lambda _event, _identity: refusal, lambda _event, _view: Verdict("never"))
     first = await world.store.inbound.accept_event(world.message(), rules, send_now=False)
@@ -137,7 +137,7 @@ async def test_an_identity_follows_the_judge_to_another_person_and_role(world: B
     assert rules.identities == [Identity(CHANNEL, "ben", ADA, "config")]
 
 
-async def test_none_empty_and_named_conversations_are_three_threads(world: Bench) -> None:
+async def test_unnamed_empty_and_named_conversations_are_three_threads(world: Bench) -> None:
     starts = [await world.turn(scope=scope) for scope in (None, "", "-", "=")]
     assert len({start.thread.id for start in starts}) == 4
     again = await world.say(scope=None)
@@ -148,7 +148,7 @@ async def test_people_in_one_conversation_have_threads_of_their_own(world: Bench
     assert (await world.turn(by=ADA)).thread.id != (await world.turn(by=BEN)).thread.id
 
 
-async def test_a_failure_while_judging_leaves_nothing(world: Bench) -> None:
+async def test_a_failure_while_judging_stores_nothing(world: Bench) -> None:
     def fail(event: InboundEvent, view: AcceptView) -> Verdict:
         raise LookupError("a defect in the rules")
 
@@ -169,7 +169,7 @@ async def test_a_later_failure_rolls_back_earlier_effects(world: Bench) -> None:
     assert not await world.store.outbox.pending_outbox(CHANNEL)
 
 
-async def test_text_that_is_no_unicode_is_kept_with_replacements(world: Bench) -> None:
+async def test_invalid_unicode_is_stored_with_replacement_characters(world: Bench) -> None:
     broken = Principal("ada", Role.OWNER, "A\ud800da")
     event = world.message("half a \udc00 pair")
     event = type(event)(
@@ -209,7 +209,7 @@ async def test_a_new_thread_takes_the_key_and_the_old_turn_continues(world: Benc
     ]
 
 
-async def test_new_and_input_in_one_verdict_start_on_the_new_thread(world: Bench) -> None:
+async def test_input_after_new_in_one_verdict_goes_to_the_new_thread(world: Bench) -> None:
     await world.turn()
     accepted = await world.rule(RebindThread("fresh"), QueueInput("unused", world.ids.row_id()))
     assert accepted.started is not None
@@ -255,7 +255,7 @@ async def test_a_conversation_named_by_no_id_has_no_candidate(world: Bench) -> N
     assert rules.view.candidate is None
 
 
-async def test_an_adopted_thread_is_led_to_by_the_new_key(world: Bench) -> None:
+async def test_the_new_key_leads_to_the_adopted_thread(world: Bench) -> None:
     start = await world.turn(scope="first")
     await world.finish(start, "the answer")
     adopting = world.ruling(QueueInput(start.thread.id, world.ids.row_id(), adopt=True))
@@ -283,7 +283,7 @@ async def test_replies_go_to_the_conversation_of_the_event(world: Bench) -> None
     assert list(await world.store.outbox.pending_outbox(CHANNEL)) == list(accepted.outbox)
 
 
-async def test_only_the_single_message_of_an_address_is_sent_at_once(world: Bench) -> None:
+async def test_only_the_first_waiting_message_of_an_address_is_sent_at_once(world: Bench) -> None:
     accepted = await world.rule(Say(plain("one")), Say(plain("two")), send_now=True)
     assert [(row.state, row.attempts) for row in accepted.outbox] == [
         (SendState.SENDING, 1),

@@ -46,7 +46,7 @@ async def test_a_missing_thread_has_no_settings(world: Bench) -> None:
     assert (await world.store.consents.standing("nobody", "no thread")).person is UNSAID
 
 
-async def test_the_last_look_before_a_call_runs_sees_settings_made_meanwhile(world: Bench) -> None:
+async def test_the_last_check_before_a_call_runs_sees_changed_settings(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start, "shell")
     await world.store.consents.set_thread_approvals(start.thread.id, TIGHT)

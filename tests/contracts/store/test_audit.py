@@ -111,7 +111,7 @@ async def test_notices_of_turns_without_an_answer_are_recorded(world: Bench, sta
     assert len(json.loads(row.detail)["outbox"]) == 1
 
 
-async def test_an_edit_is_recorded_by_a_hash_of_what_was_made_of_the_call(world: Bench) -> None:
+async def test_an_edit_is_recorded_with_a_hash_of_the_edited_call(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     gate = await world.ask(start, call_id)
@@ -147,7 +147,7 @@ async def test_rolled_back_changes_leave_no_record(world: Bench) -> None:
     assert await head(world) == before
 
 
-async def test_permanent_grants_are_recorded_with_their_giver(world: Bench) -> None:
+async def test_permanent_grants_are_recorded_with_who_gave_them(world: Bench) -> None:
     store, start = world.store, await world.turn()
     grant = Grant("g1", "ada", "shell", "ls", GrantScope.USER, None, "ada", world.clock.now())
     await world.rule(RecordGrant(grant))
@@ -209,7 +209,7 @@ async def test_the_operators_rules_are_recorded_when_they_change(world: Bench) -
     assert await world.store.audit.record_policy({"preset": "auto", "whitelist": ["a", "b"]})
 
 
-async def test_old_records_are_dropped_from_the_beginning(world: Bench) -> None:
+async def test_the_oldest_records_are_dropped_first(world: Bench) -> None:
     for _ in range(3):
         await world.rule(PauseTools(paused=True), PauseTools(paused=False))
     count = await head(world)

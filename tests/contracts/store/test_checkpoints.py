@@ -57,7 +57,7 @@ async def test_undone_turns_leave_the_conversation_and_come_back(world: Bench) -
     assert await live(world, start) == both("a", "b", "c")
 
 
-async def test_a_new_turn_stands_on_what_is_live_and_ends_redo(world: Bench) -> None:
+async def test_a_new_turn_builds_on_live_entries_and_ends_redo(world: Bench) -> None:
     start = await exchange(world, "a", "b")
     await world.rule(UndoTurns(1))
     after = await world.turn("c")
@@ -91,7 +91,7 @@ async def test_undone_messages_stay_visible_to_people(world: Bench) -> None:
     assert glance.preview == "re: a"
 
 
-async def test_a_retry_is_the_same_request_again(world: Bench) -> None:
+async def test_a_retry_sends_the_same_request_again(world: Bench) -> None:
     start = await exchange(world, "a")
     first = await world.turn("b")
     asked = [(entry.said, entry.at) for entry in (await world.store.turns.load_turn(first)).entries]
@@ -105,7 +105,7 @@ async def test_a_retry_is_the_same_request_again(world: Bench) -> None:
     assert await live(world, start) == [*both("a"), "b", "yes"]
 
 
-async def test_a_turn_goes_on_after_an_interruption(world: Bench) -> None:
+async def test_a_turn_continues_after_an_interruption(world: Bench) -> None:
     await exchange(world, "a")
     on = (await world.rule(ContinueTurn(world.ids.row_id(), "go on"))).started
     assert on is not None
@@ -124,7 +124,7 @@ async def test_a_cleared_conversation_stays_cleared(world: Bench) -> None:
     assert len(await world.store.threads.all_entries(start.thread.id, 1000)) == 6
 
 
-async def test_a_branch_holds_what_was_live_and_not_what_was_undone(world: Bench) -> None:
+async def test_a_branch_has_the_live_entries_and_no_undone_ones(world: Bench) -> None:
     await exchange(world, "a", "b")
     await world.rule(UndoTurns(1))
     last = await exchange(world, "c")
@@ -157,7 +157,7 @@ async def test_twenty_turns_can_be_undone_and_no_more(world: Bench) -> None:
     assert rules.view.checkpoints.undoable == 20
 
 
-async def test_a_checkpoint_tells_of_every_call_that_may_have_had_an_effect(world: Bench) -> None:
+async def test_a_checkpoint_lists_every_call_that_may_have_had_an_effect(world: Bench) -> None:
     start = await world.turn("a")
     kinds = [*ResultStatus]
     ids = await world.call(start, *(kind.value for kind in kinds))
@@ -180,7 +180,7 @@ def looking() -> Rules:
     return Rules(lambda _event, _identity: admitted, lambda _event, _view: Verdict("looked"))
 
 
-async def test_a_summary_stands_in_while_what_it_covers_is_live(world: Bench) -> None:
+async def test_a_summary_is_used_while_what_it_covers_is_live(world: Bench) -> None:
     await exchange(world, "a", "b")
     start = await world.turn("c")
     covered = (await world.store.turns.load_turn(start)).entries[1].seq
@@ -201,7 +201,7 @@ async def test_a_summary_stands_in_while_what_it_covers_is_live(world: Bench) ->
     assert [words(one) for one in await world.said(after) if not isinstance(one, Note)] == ["e"]
 
 
-async def test_a_reset_covers_its_own_turn_and_is_taken_back_with_it(world: Bench) -> None:
+async def test_a_reset_covers_its_own_turn_and_is_undone_with_it(world: Bench) -> None:
     await exchange(world, "a")
     start = await world.turn("b")
     await world.store.turns.record_summary(start.turn_id, "reset", None)

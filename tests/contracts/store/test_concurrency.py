@@ -12,7 +12,7 @@ from core.users import Principal, Role
 from tests.contracts.store.bench import ADA, Bench, Rules, admit
 
 
-async def test_one_event_from_sixty_four_sides_is_taken_once(world: Bench) -> None:
+async def test_one_event_delivered_sixty_four_times_at_once_is_accepted_once(world: Bench) -> None:
     event = world.message()
     taken = await asyncio.gather(
         *(world.store.inbound.accept_event(event, world.queueing(), send_now=False) for _ in range(64))
@@ -66,7 +66,7 @@ async def test_a_failed_unit_affects_no_other(world: Bench) -> None:
         assert (explained is None) == (number in failed)
 
 
-async def test_a_caller_that_goes_away_does_not_take_its_unit_back(world: Bench) -> None:
+async def test_a_cancelled_caller_does_not_undo_its_unit(world: Bench) -> None:
     event = world.message()
     caller = asyncio.create_task(world.store.inbound.accept_event(event, world.queueing(), send_now=False))
     await asyncio.sleep(0)  # the unit is handed in
@@ -77,7 +77,7 @@ async def test_a_caller_that_goes_away_does_not_take_its_unit_back(world: Bench)
     assert (again.duplicate, again.outcome) == (True, "turn 1")
 
 
-async def test_closing_finishes_what_was_handed_in(world: Bench) -> None:
+async def test_closing_finishes_submitted_units(world: Bench) -> None:
     callers = [asyncio.create_task(world.say(scope=f"room {number}")) for number in range(50)]
     await asyncio.sleep(0)
     await world.store.close()

@@ -24,7 +24,7 @@ async def write(
     return await world.store.memory.write_document(by, key, path, text, append=append, most=3)
 
 
-async def test_a_document_has_one_text_and_is_found_by_it(world: Bench) -> None:
+async def test_a_document_has_one_text_and_is_found_by_its_words(world: Bench) -> None:
     first = await write(world, "plans/garden", "beans and peas", "k1")
     assert first == Document("plans/garden", 14, world.clock.now())
     world.clock.advance(1)

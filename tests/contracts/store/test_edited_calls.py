@@ -52,7 +52,7 @@ async def test_earlier_votes_do_not_count_for_an_edited_call(world: Bench) -> No
     assert [(row.message, row.state) for row in accepted.outbox] == [(CARD, SendState.QUEUED)]
 
 
-async def test_its_answers_have_positions_that_none_had_before(world: Bench) -> None:
+async def test_the_buttons_of_an_edited_call_have_new_positions(world: Bench) -> None:
     """A press of what an old copy shows is known as such, also once the hub was started again."""
     start, call_id, gate = await asked(world)
     for edits, editor in ((1, ADA), (2, BEN)):

@@ -13,7 +13,7 @@ from tests.contracts.store.bench import Bench
 FILES = Extension("files", "ada", ("files", "a b"), secrets={"KEY": "key"}, requirement=Requirement.NEVER)
 
 
-async def test_an_extension_is_its_owners_and_its_name_is_taken_for_all(world: Bench) -> None:
+async def test_an_extension_belongs_to_its_owner_and_its_name_is_taken_for_everyone(world: Bench) -> None:
     await world.say("hello")
     store = world.store.extensions
     await store.put_extension(FILES, "ada")

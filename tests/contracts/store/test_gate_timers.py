@@ -60,7 +60,7 @@ async def test_settled_gates_send_no_reminder(world: Bench) -> None:
     assert await world.store.gates.remind_gates(world.clock.now() + 20 * SECOND, reminder) == ()
 
 
-async def test_an_escalated_prompt_names_more_people_once(world: Bench) -> None:
+async def test_an_escalated_gate_names_more_people_once(world: Bench) -> None:
     start, gate, _ = await asked(world, escalate_at=10)
     await world.store.people.ensure_user(BEN.user_id, BEN.role, BEN.name)
     assert await world.store.gates.gates_to_escalate(world.clock.now()) == ()
@@ -91,7 +91,7 @@ async def test_an_escalated_gate_is_listed_for_the_new_approver(world: Bench) ->
     assert glance.gate.rule.named == (ADA.user_id, BEN.user_id)
 
 
-async def test_a_settled_prompt_is_not_escalated(world: Bench) -> None:
+async def test_a_settled_gate_is_not_escalated(world: Bench) -> None:
     _, gate, _ = await asked(world, escalate_at=10)
     await world.rule(closing(gate, Option.DENY))
     world.clock.advance(10)
@@ -99,7 +99,7 @@ async def test_a_settled_prompt_is_not_escalated(world: Bench) -> None:
     assert await world.store.gates.escalate_gate(gate.id, [], world.draft("told")) == ()
 
 
-async def test_votes_tell_the_role_of_their_person_as_it_is_now(world: Bench) -> None:
+async def test_votes_carry_the_current_role_of_their_person(world: Bench) -> None:
     _, gate, _ = await asked(world)
     await world.store.people.ensure_user(BEN.user_id, Role.MEMBER, BEN.name)
     await world.rule(CastVote(gate.id, Option.APPROVE), by=BEN)

@@ -19,7 +19,7 @@ from tests.contracts.store.calls import go
 from tests.contracts.store.cards import SETTLED, closing, expired, expired_card
 
 
-async def test_a_turn_that_asks_waits_and_its_prompt_is_seen(world: Bench) -> None:
+async def test_a_turn_that_asks_waits_and_its_gate_is_seen(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     gate = world.gate(start, call_id)
@@ -40,7 +40,7 @@ async def test_a_turn_that_asks_waits_and_its_prompt_is_seen(world: Bench) -> No
     assert (call.state, call.gate_id, call.binding) == (CallState.WAITING, gate.id, gate.binding)
 
 
-async def test_a_prompt_is_found_by_its_id_from_anywhere(world: Bench) -> None:
+async def test_a_gate_is_found_by_its_id_from_anywhere(world: Bench) -> None:
     start = await world.turn(scope="first")
     gate = await world.ask(start, *await world.call(start))
     view = await world.look(gate_id=gate.id)  # in the conversation "room"
@@ -50,7 +50,7 @@ async def test_a_prompt_is_found_by_its_id_from_anywhere(world: Bench) -> None:
     assert (await world.look(gate_id="0000000000")).gate is None
 
 
-async def test_a_press_belongs_to_the_thread_of_its_prompt(world: Bench) -> None:
+async def test_a_press_belongs_to_the_thread_of_its_gate(world: Bench) -> None:
     start = await world.turn(scope="first")
     gate = await world.ask(start, *await world.call(start))
     rules = world.ruling(gate_id=gate.id)
@@ -61,7 +61,7 @@ async def test_a_press_belongs_to_the_thread_of_its_prompt(world: Bench) -> None
     assert [view.gate for view in rules.view.open_gates] == [gate]
 
 
-async def test_cards_are_seen_where_they_were_shown(world: Bench) -> None:
+async def test_a_card_is_seen_only_in_the_conversation_where_it_was_shown(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     gate = world.gate(start, call_id)
@@ -169,7 +169,7 @@ async def test_an_unknown_card_is_learned_when_it_is_pressed(world: Bench) -> No
     assert await world.store.outbox.sent_refs(change.edit_of) == ("another",)
 
 
-async def test_a_settled_prompt_is_not_settled_again(world: Bench) -> None:
+async def test_a_settled_gate_is_not_settled_again(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     gate = await world.ask(start, call_id)
@@ -182,7 +182,7 @@ async def test_a_settled_prompt_is_not_settled_again(world: Bench) -> None:
     assert [vote.user_id for vote in view.votes] == ["ada"]
 
 
-async def test_of_two_answers_at_one_moment_one_counts_and_the_other_sees_it(world: Bench) -> None:
+async def test_of_two_simultaneous_answers_one_counts_and_the_other_sees_it(world: Bench) -> None:
     for _ in range(20):
         start = await world.turn(scope=world.ids.row_id())
         (call_id,) = await world.call(start)
@@ -240,7 +240,9 @@ async def test_a_turn_continues_only_when_its_last_gate_is_settled(world: Bench)
 
 
 @pytest.mark.parametrize("option", [Option.HAPPENED, Option.SKIP, Option.RETRY])
-async def test_an_unknown_call_is_run_again_only_if_a_person_says_so(world: Bench, option: Option) -> None:
+async def test_a_call_of_unknown_outcome_is_run_again_only_if_a_person_says_so(
+    world: Bench, option: Option
+) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     await world.store.turns.mark_running(start.turn_id, call_id, go)
@@ -259,7 +261,7 @@ async def test_an_unknown_call_is_run_again_only_if_a_person_says_so(world: Benc
             await world.store.turns.mark_running(start.turn_id, call_id, go)
 
 
-async def test_a_call_cut_short_twice_is_asked_about_twice(world: Bench) -> None:
+async def test_a_call_interrupted_twice_is_asked_about_twice(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     for _ in range(2):
@@ -272,7 +274,7 @@ async def test_a_call_cut_short_twice_is_asked_about_twice(world: Bench) -> None
     assert (await world.call_row(start, call_id)).state is CallState.UNKNOWN
 
 
-async def test_going_on_counts_the_budget_afresh(world: Bench) -> None:
+async def test_continuing_starts_a_new_budget(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     await world.store.turns.mark_running(start.turn_id, call_id, go)
@@ -288,7 +290,7 @@ async def test_going_on_counts_the_budget_afresh(world: Bench) -> None:
     assert (await world.reload(start)).rounds == 1
 
 
-async def test_not_going_on_is_remembered_with_the_budget_as_it_is(world: Bench) -> None:
+async def test_stopping_at_a_budget_is_stored_and_leaves_the_budget_as_it_is(world: Bench) -> None:
     start = await world.turn()
     await world.call(start)
     gate = await world.ask(start, kind=GateKind.CONTINUE, options=(Option.CONTINUE, Option.STOP))
@@ -298,7 +300,7 @@ async def test_not_going_on_is_remembered_with_the_budget_as_it_is(world: Bench)
     assert (loaded.rounds, loaded.continued) == (1, Option.STOP)
 
 
-async def test_an_approval_does_not_widen_the_budget(world: Bench) -> None:
+async def test_an_approval_does_not_raise_the_budget(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     gate = await world.ask(start, call_id)
@@ -341,7 +343,7 @@ async def test_an_expired_question_about_an_outcome_leaves_it_unknown(world: Ben
     assert (call.state, call.answer) == (CallState.UNKNOWN, None)
 
 
-async def test_an_expired_continue_prompt_means_no(world: Bench) -> None:
+async def test_an_expired_continue_gate_means_no(world: Bench) -> None:
     start = await world.turn()
     await world.ask(start, kind=GateKind.CONTINUE, options=(Option.CONTINUE, Option.STOP), expires_in_s=1)
     (resumed,) = (
@@ -390,7 +392,7 @@ async def test_a_new_turn_is_loaded_with_the_grants_that_hold_in_its_thread(worl
     assert (await world.store.consents.standing("ada", other.thread.id)).grants == (everywhere,)
 
 
-async def test_a_card_that_may_be_shown_is_found_when_it_is_pressed(world: Bench) -> None:
+async def test_a_card_whose_delivery_is_ambiguous_is_found_by_a_press(world: Bench) -> None:
     """That one alone: not of another gate, nor of the same one elsewhere, on another channel, or shown."""
     start = await world.turn()
     calls = await world.call(start, "shell", "http")
@@ -414,7 +416,7 @@ async def test_a_card_that_may_be_shown_is_found_when_it_is_pressed(world: Bench
     assert (found.state, found.refs, found.repeats) == (SendState.SENT, ("found",), 0)
 
 
-async def test_a_card_pressed_before_its_sending_was_answered_is_known_at_the_next_start(
+async def test_a_card_pressed_before_its_sending_was_confirmed_is_known_at_the_next_start(
     world: Bench,
 ) -> None:
     """That one alone, as above."""

@@ -9,7 +9,7 @@ from core.store.routine_rows import RoutineText
 from tests.contracts.store.bench import ADA, BEN, Bench
 
 
-async def test_a_setting_holds_until_it_is_changed_or_taken_back(world: Bench) -> None:
+async def test_a_setting_holds_until_it_is_changed_or_removed(world: Bench) -> None:
     store = world.store
     for person in (ADA, BEN):
         await store.people.ensure_user(person.user_id, person.role, person.name)
@@ -36,7 +36,7 @@ async def test_an_unknown_person_cannot_be_impersonated(world: Bench) -> None:
     assert await world.store.consents.tool_settings(None) == []
 
 
-async def test_a_turn_brings_what_its_person_has_disabled(world: Bench) -> None:
+async def test_a_turn_loads_the_tools_its_person_has_disabled(world: Bench) -> None:
     await world.store.people.ensure_user("ada", ADA.role, ADA.name)
     await world.store.people.ensure_user("ben", BEN.role, BEN.name)
     await world.store.consents.set_tool_setting("ada", "shell", ToolSetting.DISABLED)
@@ -63,7 +63,7 @@ async def test_a_routine_loses_a_grant_in_a_version_of_its_own(world: Bench) -> 
     assert await world.store.routines.rewrite_routine(row.id, text, version=row.version) is None
 
 
-async def test_grants_of_everybody_are_listed(world: Bench) -> None:
+async def test_the_grants_of_all_people_are_listed(world: Bench) -> None:
     await world.turn()
     await world.turn(by=BEN, scope="of ben")
     grants = [
@@ -75,7 +75,7 @@ async def test_grants_of_everybody_are_listed(world: Bench) -> None:
     assert await world.store.consents.grants("ben") == grants[1:]
 
 
-async def test_a_grant_takes_the_place_of_one_for_the_same_in_the_same_conversation_alone(
+async def test_a_grant_replaces_an_equal_one_only_in_the_same_conversation(
     world: Bench,
 ) -> None:
     here, there = (await world.turn()).thread.id, (await world.turn(scope="another")).thread.id

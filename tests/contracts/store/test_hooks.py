@@ -25,7 +25,7 @@ async def held(world: Bench) -> HeldInput:
     return one
 
 
-async def test_a_message_waits_until_it_is_let_go(world: Bench) -> None:
+async def test_a_message_waits_until_hooks_release_it(world: Bench) -> None:
     accepted = await world.say("hello")
     assert (accepted.outcome, accepted.started) == ("waiting", None)
     assert accepted.thread_id is not None
@@ -63,7 +63,7 @@ async def test_a_refused_message_is_answered_once_and_its_text_dropped(world: Be
     assert await world.store.recovery.start_waiting(accepted.thread_id, "turn-x") is None
 
 
-async def test_a_different_text_meanwhile_is_held_separately(world: Bench) -> None:
+async def test_an_edited_text_is_held_separately(world: Bench) -> None:
     said = world.message("hello")
     await world.store.inbound.accept_event(said, world.queueing(ADA), send_now=False)
     one = await held(world)

@@ -68,7 +68,7 @@ async def test_an_open_album_delays_later_input_only(world: Bench) -> None:
     ]
 
 
-async def test_other_parts_of_an_album_are_meant_for_the_bot_if_one_was(world: Bench) -> None:
+async def test_all_parts_of_an_album_are_for_the_bot_if_one_is(world: Bench) -> None:
     seen: list[bool] = []
 
     def judged(event: InboundEvent, identity: Identity | None) -> Admission:
@@ -114,7 +114,7 @@ async def test_an_edit_reaches_a_waiting_message_and_no_other(world: Bench) -> N
     assert [said.text for said in await world.said(started) if isinstance(said, UserSaid)] == told
 
 
-async def test_a_conversation_that_moved_is_found_at_its_new_place(world: Bench) -> None:
+async def test_a_conversation_that_moved_is_found_at_its_new_address(world: Bench) -> None:
     running = await world.turn("first", order=500)
     await world.say("second", order=501)
     row = await world.put_out("on its way")
@@ -152,7 +152,9 @@ async def test_an_answer_among_others_quotes_the_last_message_it_answers(world: 
     assert quoted == [None, "group:1", "group:3"]
 
 
-async def test_a_card_among_others_quotes_what_was_asked_and_its_copy_elsewhere_nothing(world: Bench) -> None:
+async def test_a_card_among_other_messages_quotes_the_request_and_its_copy_elsewhere_quotes_nothing(
+    world: Bench,
+) -> None:
     asked = replace(world.message(scope="group", direct=False), ref=MessageRef("group:1"))
     queued = await world.store.inbound.accept_event(asked, world.queueing(), send_now=False)
     assert queued.started is not None
@@ -167,7 +169,7 @@ async def test_a_card_among_others_quotes_what_was_asked_and_its_copy_elsewhere_
     assert [await world.row(row.id) for row in rows] == list(rows)
 
 
-async def test_an_immediate_reply_quotes_its_message_unless_deleted(
+async def test_an_immediate_reply_quotes_its_message_unless_that_was_deleted(
     world: Bench,
 ) -> None:
     async def told(message: InboundMessage, *, withheld: bool = False) -> MessageRef | None:

@@ -68,7 +68,7 @@ async def test_the_host_claims_no_job_of_a_container_and_each_kind_has_its_own_l
     assert await world.store.containers.container_row("h0") is None
 
 
-async def test_a_request_has_its_effect_once_and_its_repetition_the_first_answer(world: Bench) -> None:
+async def test_a_repeated_request_has_one_effect_and_gets_the_first_answer(world: Bench) -> None:
     job = await contained(world)
     await begun(world)
     answer = world.store.containers.answer_request
@@ -93,7 +93,7 @@ async def test_a_request_has_its_effect_once_and_its_repetition_the_first_answer
     assert (row.last_seq, row.complete) == (4, False)
 
 
-async def test_a_job_is_complete_unless_a_message_waits_and_hears_none_afterwards(world: Bench) -> None:
+async def test_a_job_completes_unless_a_message_waits_and_takes_none_afterwards(world: Bench) -> None:
     job = await contained(world)
     await begun(world)
     answer = world.store.containers.answer_request
@@ -105,7 +105,7 @@ async def test_a_job_is_complete_unless_a_message_waits_and_hears_none_afterward
         await world.store.jobs.tell_job("ada", job.id, "k2", "and blue")
 
 
-async def test_with_its_end_a_job_is_answered_nothing_more(world: Bench) -> None:
+async def test_a_job_gets_no_answers_after_its_end(world: Bench) -> None:
     job = await contained(world)
     await begun(world)
     containers = world.store.containers
@@ -144,7 +144,7 @@ async def test_accepted_changes_make_a_job_accepted_only_once_they_are_settled(w
         assert now.reason == (problem or "Accepted by Ada")
 
 
-async def test_past_the_notices_of_an_hour_only_changes_that_wait_are_announced(world: Bench) -> None:
+async def test_beyond_the_hourly_notices_only_waiting_changes_are_announced(world: Bench) -> None:
     await world.store.people.ensure_user("ada", ADA.role, ADA.name)
     routine, sent, run_id = await kept(world), list[str](), ""
 
@@ -177,7 +177,7 @@ async def waiting(world: Bench) -> list[Gate]:
     return [view.gate for view in await world.store.gates.open_gates()]
 
 
-async def test_changes_wait_at_a_gate_that_its_outcome_or_the_jobs_own_closes_for_both(world: Bench) -> None:
+async def test_a_decision_on_the_gate_of_changes_or_on_the_job_settles_both(world: Bench) -> None:
     assert isinstance(world.store, SqlStore)
     containers, jobs = world.store.containers, world.store.jobs
     outcomes: list[tuple[str, str]] = []
@@ -263,7 +263,7 @@ async def test_a_secret_is_asked_about_once_and_is_for_that_job_alone(world: Ben
     }
 
 
-async def test_a_job_makes_the_hub_ask_about_a_few_secrets_only(world: Bench) -> None:
+async def test_a_job_can_request_only_a_few_secrets(world: Bench) -> None:
     job = await contained(world)
     await begun(world)
     for number in range(MAX_ASKED + 1):
@@ -272,7 +272,7 @@ async def test_a_job_makes_the_hub_ask_about_a_few_secrets_only(world: Bench) ->
     assert len(await waiting(world)) == MAX_ASKED
 
 
-async def test_a_reply_to_an_agent_is_a_round_before_the_agent_tells_of_it(world: Bench) -> None:
+async def test_a_reply_to_an_agent_counts_as_a_round_before_the_agent_reports_it(world: Bench) -> None:
     job = await contained(world)
     await begun(world)
     answer = world.store.containers.answer_request
@@ -287,7 +287,7 @@ async def test_a_reply_to_an_agent_is_a_round_before_the_agent_tells_of_it(world
     assert adopted.job.rounds == 2
 
 
-async def test_the_notice_of_a_routine_offers_the_changes_and_is_followed_by_what_became_of_them(
+async def test_the_notice_of_a_routine_offers_the_changes_and_their_outcome_follows(
     world: Bench,
 ) -> None:
     await world.store.people.ensure_user("ada", ADA.role, ADA.name)

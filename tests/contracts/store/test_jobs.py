@@ -105,7 +105,7 @@ async def test_every_pair_of_states_is_a_recorded_change_or_changes_nothing(worl
             assert now.repair_attempts == (1 if repaired else 0)
 
 
-async def test_people_take_turns_and_nobody_exceeds_the_limits(world: Bench) -> None:
+async def test_people_take_turns_and_no_one_exceeds_the_limits(world: Bench) -> None:
     for number in range(4):
         await dispatched(world, f"a{number}", "ada", priority=number)
     await dispatched(world, "b0", "bob")
@@ -116,7 +116,7 @@ async def test_people_take_turns_and_nobody_exceeds_the_limits(world: Bench) -> 
     assert await started(world, JobLimits(9, 2)) == ["a1"]
 
 
-async def test_with_one_slot_people_alternate_however_much_one_of_them_asks_for(world: Bench) -> None:
+async def test_with_one_slot_people_alternate_however_many_jobs_one_of_them_starts(world: Bench) -> None:
     for number in range(4):
         await dispatched(world, f"a{number}", "ada")
     for number in range(2):
@@ -157,7 +157,7 @@ async def test_the_job_of_another_person_is_not_found(world: Bench) -> None:
         assert await jobs.change_job("bob", named, JobState.CANCELLED, "", actor="bob") is None
 
 
-async def test_messages_join_once_in_order_and_one_that_came_late_keeps_the_job_at_work(world: Bench) -> None:
+async def test_messages_join_once_in_order_and_a_late_one_keeps_the_job_running(world: Bench) -> None:
     job = await dispatched(world)
     jobs = world.store.jobs
     await jobs.tell_job("ada", job.id, "k1", "one")
@@ -220,7 +220,7 @@ async def test_an_interrupted_job_is_taken_over_and_a_cancelled_one_is_closed(wo
     assert await world.store.jobs.resume_job(other.id) is None
 
 
-async def test_the_end_is_told_in_the_conversation_and_noted_for_its_model(world: Bench) -> None:
+async def test_the_end_of_a_job_is_reported_in_the_conversation_and_noted_for_its_model(world: Bench) -> None:
     thread = (await world.turn("hello")).thread.id
     job = await dispatched(world, thread_id=thread)
     await started(world, ONE)
@@ -244,7 +244,7 @@ async def delegated(world: Bench, job_id: str) -> None:
     assert await world.store.turns.mark_running("part", "inner", lambda *_: None) is None
 
 
-async def test_a_subtask_is_taken_up_where_it_was_and_ends_once(world: Bench) -> None:
+async def test_a_subtask_resumes_where_it_was_and_ends_once(world: Bench) -> None:
     journal = world.store.journal
     await delegated(world, "job")
     again = await journal.begin_subtask("part", UserSaid("some of it"))
@@ -272,7 +272,7 @@ async def test_a_subtask_ends_with_its_call(world: Bench, by: str) -> None:
     assert inner.state is CallState.ENDED
 
 
-async def test_an_end_in_quiet_hours_is_told_once_when_they_are_over(world: Bench) -> None:
+async def test_an_end_in_quiet_hours_is_reported_once_when_they_are_over(world: Bench) -> None:
     thread = (await world.turn("hello")).thread.id
     assert await world.store.people.set_preferences("ada", lambda was: replace(was, timezone="Asia/Tokyo"))
     monitors, until, zones = world.store.job_monitors, world.clock.now() + 60 * SECOND, list[str | None]()
@@ -297,7 +297,7 @@ async def test_an_end_in_quiet_hours_is_told_once_when_they_are_over(world: Benc
     assert await monitors.next_job_notice() is None
 
 
-async def test_a_held_end_has_no_buttons_once_its_job_was_judged_and_is_deleted_with_its_thread(
+async def test_a_delayed_report_has_no_buttons_once_its_job_was_decided_and_is_deleted_with_its_thread(
     world: Bench,
 ) -> None:
     turn, until = await world.turn("hello"), world.clock.now() + 60 * SECOND
@@ -350,7 +350,7 @@ async def test_a_stuck_job_is_restarted_up_to_its_limit_and_its_usage_stays_coun
     assert (await store.jobs.repair_job("job", stuck, 3)).again is None, "it has ended"
 
 
-async def test_a_job_that_was_cancelled_while_it_was_stuck_is_not_taken_up_again(world: Bench) -> None:
+async def test_a_job_that_was_cancelled_while_it_was_stuck_is_not_restarted(world: Bench) -> None:
     await dispatched(world)
     assert await started(world, ONE) == ["job"]
     await world.store.jobs.change_job("ada", "job", JobState.CANCELLED, "so", actor="ada")

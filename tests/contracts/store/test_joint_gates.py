@@ -25,7 +25,7 @@ async def standings(world: Bench, start: TurnStart) -> list[Standing]:
     return [standing(call) for call in (await world.reload(start)).calls]
 
 
-async def test_all_its_calls_wait_each_bound_to_what_was_shown_of_it(world: Bench) -> None:
+async def test_all_calls_of_a_joint_gate_wait_and_each_is_bound_to_what_was_shown(world: Bench) -> None:
     start = await world.turn()
     first, between, last = await world.call(start, "shell", "time", "http")
     gate = world.joint(start, (first, last))
@@ -50,7 +50,7 @@ async def test_all_its_calls_wait_each_bound_to_what_was_shown_of_it(world: Benc
         (Option.ONE_BY_ONE, (CallState.INTENT, Option.ONE_BY_ONE, "Ada")),
     ],
 )
-async def test_one_answer_is_for_all_of_them_and_for_no_other(
+async def test_one_answer_decides_all_of_its_calls_and_no_others(
     world: Bench, option: Option, expected: Standing
 ) -> None:
     start = await world.turn()
@@ -67,7 +67,7 @@ async def test_one_answer_is_for_all_of_them_and_for_no_other(
     ]
 
 
-async def test_consent_to_anything_but_what_was_shown_is_none(world: Bench) -> None:
+async def test_consent_to_anything_but_what_was_shown_does_not_count(world: Bench) -> None:
     start = await world.turn()
     gate = replace(world.joint(start, await world.call(start, "shell", "http")), binding="of other calls")
     await world.store.turns.ask_person(gate, [world.card(gate)])
@@ -96,7 +96,9 @@ async def test_a_call_that_cannot_wait_leaves_nothing_of_the_card(world: Bench) 
     assert await world.states(start) == [CallState.INTENT, CallState.RUNNING]
 
 
-async def test_broken_up_they_are_asked_at_once_and_the_turn_waits_for_the_last(world: Bench) -> None:
+async def test_split_up_each_call_is_asked_about_at_once_and_the_turn_waits_for_the_last(
+    world: Bench,
+) -> None:
     start = await world.turn()
     calls = await world.call(start, "shell", "http")
     joint = world.joint(start, calls)
@@ -110,7 +112,7 @@ async def test_broken_up_they_are_asked_at_once_and_the_turn_waits_for_the_last(
     assert [state for state, *_ in await standings(world, start)] == [CallState.APPROVED, CallState.DENIED]
 
 
-async def test_stopped_it_is_settled_without_an_answer(world: Bench) -> None:
+async def test_a_stop_settles_a_joint_gate_without_an_answer(world: Bench) -> None:
     start = await world.turn()
     gate = world.joint(start, await world.call(start, "shell", "http"))
     await world.store.turns.ask_person(gate, [world.card(gate)])

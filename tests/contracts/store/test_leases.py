@@ -41,7 +41,7 @@ async def first(database: Database) -> Bench:
     return await hub(database)
 
 
-async def test_nothing_of_a_live_hub_is_taken(database: Database, first: Bench) -> None:
+async def test_no_work_of_a_live_hub_is_taken_over(database: Database, first: Bench) -> None:
     start, idle = await first.turn(scope="one"), await first.turn(scope="two")
     call, quiet = await first.call(start), await first.call(idle, effect=Effect.NONE)
     await first.store.turns.mark_running(start.turn_id, call[0], go)
@@ -129,7 +129,7 @@ async def after_a_crash(database: Database) -> tuple[Bench, dict[str, int]]:
     return taking, {run.run_id: run.crashes for run in found.runs}
 
 
-async def test_a_crash_is_put_down_to_a_turn_that_ran_alone(database: Database, first: Bench) -> None:
+async def test_a_crash_is_blamed_on_a_turn_that_ran_alone(database: Database, first: Bench) -> None:
     turn = (await first.turn()).turn_id
     for crashes in (1, 2, 3):
         world, blamed = await after_a_crash(database)
@@ -151,7 +151,7 @@ async def test_a_crash_is_not_blamed_on_concurrent_work(database: Database, firs
     assert (await after_a_crash(database))[1] == dict.fromkeys(turns, 0)
 
 
-async def test_of_suspects_the_one_started_last_is_to_blame(database: Database, first: Bench) -> None:
+async def test_of_several_suspects_the_last_one_started_is_blamed(database: Database, first: Bench) -> None:
     one, two = [(await first.turn(scope=scope)).turn_id for scope in ("one", "two")]
     world, _ = await after_a_crash(database)
     for turn in (one, two):
@@ -167,7 +167,7 @@ async def test_of_suspects_the_one_started_last_is_to_blame(database: Database, 
     assert (await after_a_crash(database))[1] == {one: 1, two: 1}
 
 
-async def test_a_crash_is_put_down_to_runs_of_every_kind_alike(database: Database, first: Bench) -> None:
+async def test_a_crash_is_blamed_on_runs_of_every_kind(database: Database, first: Bench) -> None:
     await first.store.people.ensure_user(ADA.user_id, ADA.role, ADA.name)
     run_id = await started(first, await kept(first, replace(ON_WORD, reruns=True)))
     turn_id = (await first.turn()).turn_id
@@ -187,7 +187,7 @@ async def test_a_crash_is_put_down_to_runs_of_every_kind_alike(database: Databas
     assert (await after_a_crash(database))[1] == {run_id: 0}, "it had got on"
 
 
-async def test_a_hub_that_was_stopped_has_not_crashed(database: Database, first: Bench) -> None:
+async def test_a_stopped_hub_does_not_count_as_crashed(database: Database, first: Bench) -> None:
     turn = (await first.turn()).turn_id
     world, _ = await after_a_crash(database)
     await world.store.recovery.resume_turn(turn)
@@ -240,7 +240,9 @@ async def test_a_hub_whose_lease_was_ended_writes_nothing(
         await first.store.leases.lease_lost()
 
 
-async def test_a_hub_that_overslept_continues_if_no_other_came(database: Database, first: Bench) -> None:
+async def test_a_hub_that_missed_its_renewals_continues_if_no_other_took_over(
+    database: Database, first: Bench
+) -> None:
     start = await first.turn()
     database.clock.advance(LASTS_S * 10)
     await first.store.turns.hold_lease()

@@ -42,7 +42,7 @@ async def test_presses_and_unlimited_people_do_not_count(world: Bench) -> None:
     assert await recent(world) == 0
 
 
-async def test_messages_from_a_time_to_come_do_not_count(world: Bench) -> None:
+async def test_messages_dated_in_the_future_do_not_count(world: Bench) -> None:
     await world.store.inbound.accept_event(world.message(by=BEN), limited(), send_now=False)
     world.clock.advance(-600)
     assert await recent(world) == 0

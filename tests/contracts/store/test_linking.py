@@ -12,7 +12,7 @@ from tests.contracts.store.pairing_bench import CODES, EVE, Door, grant, identit
 ZOE = Principal("zoe", Role.MEMBER, "Zoe")
 
 
-async def test_an_offer_says_who_vouches_and_is_only_shown_to_those_who_bring_a_code(world: Bench) -> None:
+async def test_an_offer_says_who_vouches_and_is_shown_only_to_people_with_a_code(world: Bench) -> None:
     offer = await offered(world)
     root = Account(CHANNEL, "ada", "config")
     assert (offer.user, offer.root, offer.address, offer.used) == (ADA, root, "to room", False)
@@ -40,7 +40,7 @@ async def test_an_account_that_joins_is_the_same_user_and_both_are_notified(worl
     assert (event.outcome, len(event.deliveries)) == ("linked", 2)
 
 
-async def test_an_offer_of_a_linked_account_is_vouched_for_by_the_first(world: Bench) -> None:
+async def test_the_first_account_vouches_for_an_offer_of_a_linked_account(world: Bench) -> None:
     await joined(world, await offered(world))
     await world.store.inbound.accept_event(
         world.message(by=BEN),
@@ -54,7 +54,7 @@ async def test_an_offer_of_a_linked_account_is_vouched_for_by_the_first(world: B
     assert {offer.code: offer.root for offer in offers}["BBBBBBBB"] == Account(CHANNEL, "ada", "config")
 
 
-async def test_a_new_offer_takes_the_place_of_the_last(world: Bench) -> None:
+async def test_a_new_offer_replaces_the_last(world: Bench) -> None:
     first = await offered(world)
     second = await offered(world)
     codes = {offer.code for offer in (await Door(world).view(redeems=True)).offers}
@@ -62,7 +62,7 @@ async def test_a_new_offer_takes_the_place_of_the_last(world: Bench) -> None:
     assert first.code not in codes
 
 
-async def test_a_removed_pairing_is_shown_as_gone(world: Bench) -> None:
+async def test_an_account_whose_pairing_was_removed_is_shown_as_revoked(world: Bench) -> None:
     await world.turn(by=EVE)
     await settle(world, grant(await Door(world).knocks(EVE)))
     await joined(world, await offered_by_paired(world))

@@ -15,7 +15,7 @@ async def found(world: Bench, query: str, *, by: str = "ada", limit: int = 10) -
     return [note.text for note in await world.store.memory.search_memory(by, query, limit)]
 
 
-async def test_notes_hold_all_words_of_the_query_newest_first(world: Bench) -> None:
+async def test_a_query_finds_notes_with_all_its_words_newest_first(world: Bench) -> None:
     for number, text in enumerate(("Tea is green", "green grass", "Green TEA, at five", "greenhouse tea")):
         await world.store.memory.write_memory("ada", f"k{number}", text)
     assert await found(world, "tea GREEN") == ["Green TEA, at five", "Tea is green"]
@@ -23,7 +23,7 @@ async def test_notes_hold_all_words_of_the_query_newest_first(world: Bench) -> N
     assert await found(world, "green", limit=1) == ["Green TEA, at five"]
 
 
-async def test_an_empty_query_finds_all(world: Bench) -> None:
+async def test_an_empty_query_finds_all_notes(world: Bench) -> None:
     for text in ("one", "two"):
         await world.store.memory.write_memory("ada", text, text)
     assert await found(world, "") == ["two", "one"]
@@ -38,7 +38,7 @@ async def test_memory_search_finds_only_own_notes(world: Bench) -> None:
     assert await found(world, "tea", by="ben") == ["tea of Ben"]
 
 
-async def test_the_same_key_is_kept_once(world: Bench) -> None:
+async def test_a_note_with_the_same_key_is_stored_once(world: Bench) -> None:
     await world.store.memory.write_memory("ada", "call-1", "first")
     await world.store.memory.write_memory("ada", "call-1", "again")
     await world.store.memory.write_memory("ben", "call-1", "of Ben")
@@ -54,13 +54,13 @@ async def test_words_of_scripts_without_spaces_are_found(world: Bench, query: st
 
 
 @pytest.mark.parametrize("query", ["部服", "器服", "署部", "机", "部署 周六", "周五完成"])
-async def test_characters_that_are_no_neighbours_are_not_found(world: Bench, query: str) -> None:
+async def test_characters_that_are_not_adjacent_are_not_found(world: Bench, query: str) -> None:
     await world.store.memory.write_memory("ada", "k", "我们要部署服务器在周五deploy完成。")
     assert await found(world, query) == []
 
 
 @pytest.mark.parametrize("query", ["東京タワー", "タワー", "서울", "Ünïcode", "ＵＮＩＣＯＤＥ２", "deploy"])
-async def test_other_scripts_and_forms(world: Bench, query: str) -> None:
+async def test_other_scripts_and_forms_are_found(world: Bench, query: str) -> None:
     text = "東京タワー 서울에서 ünïcode unicode2 在deploy前"
     await world.store.memory.write_memory("ada", "k", text)
     assert await found(world, query) == [text]

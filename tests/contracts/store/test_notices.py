@@ -34,7 +34,7 @@ async def test_a_notice_key_is_used_once_even_after_a_restart(database: Database
     assert await told(world) == [("x", "ready"), ("y", "another")]
 
 
-async def test_of_many_who_tell_the_same_at_once_one_does(world: Bench) -> None:
+async def test_of_many_simultaneous_senders_of_a_notice_one_sends_it(world: Bench) -> None:
     tries = [world.store.notices.add_notice("a", plain(str(number)), [place("x")]) for number in range(20)]
     rows: list[OutboxRow] = [row for added in await asyncio.gather(*tries) for row in added]
     assert len(rows) == 1
@@ -56,13 +56,13 @@ async def test_a_refused_notice_goes_to_the_next_address(world: Bench) -> None:
     assert await world.store.notices.add_notice("a", plain("ready"), addresses) == ()
 
 
-async def test_other_messages_that_fail_go_nowhere(world: Bench) -> None:
+async def test_other_failed_messages_are_not_sent_elsewhere(world: Bench) -> None:
     row = await world.put_out()
     assert not await world.store.outbox.fail_outbox(row.id, "blocked")
     assert await told(world) == []
 
 
-async def test_it_is_seen_in_the_thread_of_its_place(world: Bench) -> None:
+async def test_a_notice_is_seen_in_the_thread_of_its_address(world: Bench) -> None:
     start = await world.turn()
     await world.finish(start)
     await world.store.notices.add_notice("a", plain("ready"), [place("to room", start.thread.id)])
@@ -83,7 +83,7 @@ async def test_notice_addresses_are_found(world: Bench) -> None:
     assert not (await world.store.notices.reach("nobody")).identities
 
 
-async def test_a_group_is_no_private_place(world: Bench) -> None:
+async def test_a_group_is_not_a_private_address(world: Bench) -> None:
     await world.turn(scope="group", direct=False)
     (ada,) = (await world.store.notices.reach(ADA.user_id)).identities
     assert ada.direct_address is None

@@ -25,7 +25,7 @@ async def test_pending_rows_come_in_order_and_only_of_their_channel(world: Bench
     assert list(await world.store.outbox.pending_outbox(CHANNEL)) == [rows[0], rows[2]]
 
 
-async def test_a_claimed_row_is_being_sent_and_counted(world: Bench) -> None:
+async def test_a_claimed_row_is_marked_as_sending_and_counted(world: Bench) -> None:
     row = await world.put_out()
     claimed = await world.store.outbox.claim_outbox(row.id)
     assert (claimed.state, claimed.attempts, claimed.repeats) == (SendState.SENDING, 1, 0)
@@ -46,7 +46,7 @@ async def test_parts_are_kept_in_order_until_the_last(world: Bench) -> None:
     assert (done.state, done.refs, done.attempts) == (SendState.SENT, ("one", "two"), 1)
 
 
-async def test_a_row_has_no_messages_before_it_went_out_or_once_it_failed(world: Bench) -> None:
+async def test_a_row_has_no_messages_before_it_is_sent_or_after_it_failed(world: Bench) -> None:
     row, failing = await world.put_out("a"), await world.put_out("b")
     assert await world.store.outbox.sent_refs(row.id) == ()
     await world.store.outbox.claim_outbox(failing.id)
@@ -57,7 +57,7 @@ async def test_a_row_has_no_messages_before_it_went_out_or_once_it_failed(world:
     assert [pending.id for pending in await world.store.outbox.pending_outbox(CHANNEL)] == [row.id]
 
 
-async def test_a_request_that_was_not_taken_is_made_again_later(world: Bench) -> None:
+async def test_a_request_that_was_not_accepted_is_repeated_later(world: Bench) -> None:
     row = await world.put_out()
     await world.store.outbox.claim_outbox(row.id)
     later = world.clock.now() + 30_000_000
@@ -68,7 +68,7 @@ async def test_a_request_that_was_not_taken_is_made_again_later(world: Bench) ->
     assert (again.state, again.attempts, again.repeats) == (SendState.SENDING, 2, 0)
 
 
-async def test_an_unanswered_request_is_repeated_once_and_both_is_recorded(world: Bench) -> None:
+async def test_an_unanswered_request_is_repeated_once_and_both_are_recorded(world: Bench) -> None:
     row = await world.put_out()
     await world.store.outbox.claim_outbox(row.id)
     ambiguous = await world.store.outbox.mark_ambiguous(row.id, "no answer")
@@ -82,7 +82,7 @@ async def test_an_unanswered_request_is_repeated_once_and_both_is_recorded(world
     assert not await world.store.outbox.pending_outbox(CHANNEL)
 
 
-async def test_a_repeat_that_goes_through_ends_as_sent(world: Bench) -> None:
+async def test_a_successful_repeat_ends_as_sent(world: Bench) -> None:
     row = await world.put_out()
     await world.store.outbox.claim_outbox(row.id)
     await world.store.outbox.mark_ambiguous(row.id, "no answer")
@@ -91,7 +91,7 @@ async def test_a_repeat_that_goes_through_ends_as_sent(world: Bench) -> None:
     assert (done.state, done.repeats) == (SendState.SENT, 1)
 
 
-async def test_a_repeat_that_must_wait_does_not_win_another_repeat(world: Bench) -> None:
+async def test_a_repeat_that_must_wait_earns_no_further_repeat(world: Bench) -> None:
     row = await world.put_out()
     await world.store.outbox.claim_outbox(row.id)
     await world.store.outbox.mark_ambiguous(row.id, "no answer")
@@ -114,7 +114,7 @@ async def test_settled_rows_stay_settled(world: Bench) -> None:
     assert await world.store.outbox.sent_refs(row.id) == (f"ref {row.id}",)
 
 
-async def test_an_edit_ends_without_a_message_of_its_own(world: Bench) -> None:
+async def test_an_edit_ends_without_a_new_message(world: Bench) -> None:
     row = await world.put_out()
     await world.store.outbox.claim_outbox(row.id)
     await world.store.outbox.record_sent(row.id)
@@ -122,13 +122,13 @@ async def test_an_edit_ends_without_a_message_of_its_own(world: Bench) -> None:
     assert await world.store.outbox.sent_refs(row.id) == ()
 
 
-async def test_an_unwritten_row_is_an_error(world: Bench) -> None:
+async def test_an_unknown_row_is_an_error(world: Bench) -> None:
     for unit in (world.store.outbox.claim_outbox(7), world.store.outbox.mark_ambiguous(7, "why")):
         with pytest.raises(StoreError, match="7"):
             await unit
 
 
-async def test_deliveries_tell_how_it_went(world: Bench) -> None:
+async def test_deliveries_report_their_outcome(world: Bench) -> None:
     event = world.message()
     start = (await world.store.inbound.accept_event(event, world.queueing(), send_now=False)).started
     assert start is not None
@@ -170,7 +170,7 @@ async def test_the_context_of_a_post_separates_earlier_and_later_messages(world:
     assert around.shown == {f"ref {first.id}", f"ref {after.id}"}
 
 
-async def test_the_parts_before_it_are_from_before_a_request(world: Bench) -> None:
+async def test_earlier_parts_of_a_message_are_part_of_its_earlier_context(world: Bench) -> None:
     lost, other = await world.put_out("lost"), await world.put_out("other")
     await world.store.outbox.claim_outbox(lost.id)
     world.clock.advance(1)
@@ -203,7 +203,7 @@ async def test_rows_of_unknown_delivery_are_listed(world: Bench) -> None:
     assert queued.id not in {other.row.id for other in around.uncertain}
 
 
-async def test_a_part_that_was_found_is_kept_and_no_repeat(world: Bench) -> None:
+async def test_a_part_that_was_found_is_kept_and_does_not_count_as_a_repeat(world: Bench) -> None:
     row = await world.put_out()
     await world.store.outbox.claim_outbox(row.id)
     await world.store.outbox.mark_ambiguous(row.id, "no answer")

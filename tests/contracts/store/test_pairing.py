@@ -45,7 +45,7 @@ async def test_a_request_is_kept_and_answered_and_what_the_stranger_said_is_not(
     assert await world.store.people.user("ben") is None
 
 
-async def test_a_stranger_is_judged_on_who_else_asks(world: Bench) -> None:
+async def test_a_stranger_is_judged_together_with_other_requests(world: Bench) -> None:
     door = Door(world)
     first = await door.knocks()
     world.clock.advance(60)
@@ -60,7 +60,7 @@ async def test_a_stranger_is_judged_on_who_else_asks(world: Bench) -> None:
     assert (await door.view(ADA)).open_here == (second,)
 
 
-async def test_a_lapsed_code_makes_room_for_the_next_of_the_same_stranger(world: Bench) -> None:
+async def test_an_expired_code_makes_room_for_the_next_of_the_same_stranger(world: Bench) -> None:
     door = Door(world)
     lapsed = await door.knocks()
     world.clock.advance(LIFE_S)
@@ -94,7 +94,7 @@ async def test_an_approved_person_becomes_the_user_and_is_notified(world: Bench)
     assert not await world.store.people.pairing_requests()
 
 
-async def test_of_two_decisions_at_once_one_wins_and_the_other_sees_it(world: Bench) -> None:
+async def test_of_two_simultaneous_decisions_one_wins_and_the_other_sees_it(world: Bench) -> None:
     request = await Door(world).knocks()
     mallory = Principal("mallory", Role.MEMBER, "Mallory")
     decisions = await asyncio.gather(
@@ -139,7 +139,7 @@ async def test_pairing_of_an_owner_is_recorded(world: Bench) -> None:
     assert (await claims(world)).owner_paired
 
 
-async def test_letting_in_by_a_message_is_one_with_the_message(world: Bench) -> None:
+async def test_pairing_by_a_message_is_committed_with_the_message(world: Bench) -> None:
     request = await Door(world).knocks()
     await world.store.people.ensure_user("ada", Role.OWNER, "Ada")
     views: list[ClaimView | None] = []

@@ -47,7 +47,7 @@ async def test_a_running_turn_has_one_preview_and_each_beginning_is_counted(worl
     assert await world.store.outbox.preview_shown(first.id) is None
 
 
-async def test_a_turn_that_does_not_run_has_none(world: Bench) -> None:
+async def test_a_turn_that_does_not_run_has_no_preview(world: Bench) -> None:
     start = await world.turn()
     await world.finish(start)
     assert await world.store.outbox.begin_preview(start.turn_id, CHANNEL, HERE) is None
@@ -57,7 +57,7 @@ async def test_a_turn_that_does_not_run_has_none(world: Bench) -> None:
     assert await world.store.outbox.begin_preview("nobody's", CHANNEL, HERE) is None
 
 
-async def test_the_first_of_a_turns_messages_takes_its_previews_place(world: Bench) -> None:
+async def test_the_first_message_of_a_turn_replaces_its_preview(world: Bench) -> None:
     start = await world.turn()
     preview = await shown(world, start)
     await world.finish(start, "x", world.draft("one"), world.draft("two"))
@@ -67,7 +67,7 @@ async def test_the_first_of_a_turns_messages_takes_its_previews_place(world: Ben
     assert await world.store.outbox.sent_refs(preview.id) == (SHOWN.ref,)
 
 
-async def test_a_preview_elsewhere_is_taken_away_instead(world: Bench) -> None:
+async def test_a_preview_at_another_address_is_removed_instead(world: Bench) -> None:
     start = await world.turn()
     preview = await shown(world, start)
     await world.finish(start, "x", world.draft("one", to="elsewhere"))
@@ -77,9 +77,7 @@ async def test_a_preview_elsewhere_is_taken_away_instead(world: Bench) -> None:
 
 
 @pytest.mark.parametrize("how", ["stopped", "asked", "unknown"])
-async def test_a_turn_that_rests_without_an_answer_takes_its_preview_away_first(
-    world: Bench, how: str
-) -> None:
+async def test_a_turn_that_waits_without_an_answer_removes_its_preview_first(world: Bench, how: str) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     preview = await shown(world, start)
@@ -96,7 +94,7 @@ async def test_a_turn_that_rests_without_an_answer_takes_its_preview_away_first(
     assert len(cards) == (0 if how == "stopped" else 1)
 
 
-async def test_a_turn_that_continues_after_a_question_begins_another(world: Bench) -> None:
+async def test_a_turn_that_continues_after_a_question_begins_another_preview(world: Bench) -> None:
     start = await world.turn()
     preview = await shown(world, start)
     await world.ask(start)
@@ -106,7 +104,7 @@ async def test_a_turn_that_continues_after_a_question_begins_another(world: Benc
     assert (await begin(world, start)).id != preview.id
 
 
-async def test_a_preview_does_not_hold_up_what_could_go_out_at_once(world: Bench) -> None:
+async def test_a_preview_does_not_delay_a_message_that_can_be_sent_at_once(world: Bench) -> None:
     start, other = await world.turn(), await world.turn(scope="other")
     await shown(world, start)
     await world.finish(other, "x", world.draft("hi"), send_now=True)
@@ -143,7 +141,7 @@ async def test_a_shown_preview_waits_for_its_turn(database: Database) -> None:
     assert (await begin(world, start)).id == preview.id
 
 
-async def test_an_answer_cut_off_on_its_way_into_a_preview_is_no_repeat(database: Database) -> None:
+async def test_an_answer_interrupted_while_it_replaces_a_preview_is_not_a_repeat(database: Database) -> None:
     world = await database.open()
     start = await world.turn()
     await shown(world, start)
@@ -175,7 +173,7 @@ async def test_an_unconfirmed_preview_stays_known_until_found(database: Database
     assert [row.id for row in await world.store.outbox.pending_outbox(CHANNEL)] == [answer.id]
 
 
-async def test_once_the_answer_is_out_its_preview_is_looked_for_no_more(database: Database) -> None:
+async def test_once_the_answer_is_sent_its_preview_is_no_longer_looked_for(database: Database) -> None:
     world = await database.open()
     start = await world.turn()
     await begin(world, start)
@@ -197,7 +195,7 @@ async def test_a_stopped_turn_of_a_dead_hub_leaves_no_preview(database: Database
     assert (away.edit_of, away.message) == (preview.id, Message(()))
 
 
-async def test_surroundings_are_what_was_there_before_and_all_that_was_shown(world: Bench) -> None:
+async def test_the_context_has_earlier_messages_and_all_that_was_shown(world: Bench) -> None:
     turn = await world.turn(scope="first", order=7, address="to first")
     rows = [await world.put_out(text, to="to second") for text in ("earlier", "later")]
     await sent(world, rows[0], "11")
@@ -214,7 +212,7 @@ async def test_surroundings_are_what_was_there_before_and_all_that_was_shown(wor
     assert around.shown == {"11", "12"}
 
 
-async def test_a_preview_that_is_not_shown_begins_anew(world: Bench) -> None:
+async def test_a_preview_that_is_not_shown_starts_over(world: Bench) -> None:
     turn = await world.turn()
     preview = await begin(world, turn)
     await world.store.outbox.record_preview(preview.id, None)

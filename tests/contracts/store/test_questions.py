@@ -40,7 +40,7 @@ async def test_a_reply_is_kept_with_the_call_and_the_turn_continues(world: Bench
 
 
 @pytest.mark.parametrize("answer", [Chose(0, "red"), Wrote("like the sea")])
-async def test_a_reply_counts_the_budget_afresh_and_waiting_for_it_costs_nothing(
+async def test_a_reply_starts_a_new_budget_and_waiting_for_it_costs_nothing(
     world: Bench, answer: Chose | Wrote
 ) -> None:
     start = await world.turn()

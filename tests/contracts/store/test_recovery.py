@@ -16,7 +16,7 @@ from tests.contracts.store.calls import go
 from tests.contracts.store.conftest import Database
 
 
-async def test_nothing_unfinished(world: Bench) -> None:
+async def test_a_store_without_unfinished_work_has_nothing_to_recover(world: Bench) -> None:
     await world.finish(await world.turn())
     found = await world.store.recovery.recover()
     assert (found.running_calls, found.runs, found.threads_to_start) == ((), (), ())
@@ -39,7 +39,7 @@ async def test_running_turns_are_found_with_their_starts_without_progress(databa
     assert found.running_calls == ()
 
 
-async def test_a_call_with_an_effect_is_reported_with_its_child(database: Database) -> None:
+async def test_a_call_with_an_effect_is_reported_with_its_child_process(database: Database) -> None:
     world = await database.open()
     start = await world.turn(by=BEN)
     (call_id,) = await world.call(start)
@@ -67,7 +67,7 @@ async def test_a_call_with_an_effect_is_reported_with_its_child(database: Databa
 
 
 @pytest.mark.parametrize("effect", [Effect.NONE, Effect.IDEMPOTENT])
-async def test_a_call_that_may_be_repeated_is_simply_run_again(database: Database, effect: Effect) -> None:
+async def test_a_repeatable_call_is_run_again(database: Database, effect: Effect) -> None:
     world = await database.open()
     start = await world.turn()
     plain_call, approved_call = await world.call(start, "time", "fetch", effect=effect)
@@ -118,7 +118,7 @@ async def test_a_message_committed_as_sending_is_ambiguous_too(database: Databas
     assert (await world.row(said.outbox[0].id)).state is SendState.AMBIGUOUS
 
 
-async def test_a_change_of_a_card_is_simply_made_again(database: Database) -> None:
+async def test_a_change_of_a_card_is_repeated(database: Database) -> None:
     world = await database.open()
     start = await world.turn()
     gate = await world.ask(start, *await world.call(start))
@@ -150,7 +150,7 @@ async def test_a_turn_that_was_being_stopped_is_ended(database: Database) -> Non
     assert said[-1] == UserSaid("after the stop")
 
 
-async def test_an_effect_cut_short_while_stopping_is_still_asked_about(database: Database) -> None:
+async def test_an_effect_interrupted_by_a_stop_is_still_asked_about(database: Database) -> None:
     world = await database.open()
     start = await world.turn()
     (call_id,) = await world.call(start)
@@ -198,7 +198,7 @@ async def test_waiting_input_is_started_only_without_an_active_turn(world: Bench
         await world.store.recovery.resume_turn("next")
 
 
-async def test_everything_is_there_after_opening_again(database: Database) -> None:
+async def test_everything_is_there_after_reopening(database: Database) -> None:
     world = await database.open()
     await world.store.people.ensure_user("ben", BEN.role, BEN.name)
     start = await world.turn()

@@ -60,7 +60,7 @@ async def started(world: Bench, routine: RoutineRow, key: str = "event:1") -> st
 # --- what they are --------------------------------------------------------------------------------------
 
 
-async def test_names_are_one_owners_own_and_paths_everybodys(world: Bench) -> None:
+async def test_names_are_unique_for_an_owner_and_paths_for_the_hub(world: Bench) -> None:
     hook = replace(ON_WORD, kind="webhook", webhook_path="github")
     mine = await kept(world, hook)
     assert await world.store.routines.save_routine("other", "ada", ON_WORD, None) is None
@@ -71,7 +71,7 @@ async def test_names_are_one_owners_own_and_paths_everybodys(world: Bench) -> No
     assert await world.store.routines.routine(mine.id) == mine
 
 
-async def test_many_are_read_by_pieces_and_one_by_its_name_or_id(world: Bench) -> None:
+async def test_routines_are_read_in_pages_and_one_by_its_name_or_id(world: Bench) -> None:
     rows = [await kept(world, replace(ON_WORD, name=name)) for name in ("Alpha", "beta", "gamma ray")]
     alpha, beta, gamma = rows
     theirs = await kept(world, replace(ON_WORD, name="alpha"), "ben")
@@ -88,7 +88,7 @@ async def test_many_are_read_by_pieces_and_one_by_its_name_or_id(world: Bench) -
     ) == (3, 1)
 
 
-async def test_those_that_listen_are_read_by_pieces_and_schedules_soonest_first(world: Bench) -> None:
+async def test_listening_routines_are_read_in_pages_and_schedules_soonest_first(world: Bench) -> None:
     late = await kept(world, replace(HOURLY, name="a", next_slot_at=200))
     soon = await kept(world, replace(HOURLY, name="b", next_slot_at=100))
     mine, theirs = await kept(world), await kept(world, owner="ben")
@@ -199,7 +199,7 @@ async def test_the_cooldown_counts_from_the_end_of_the_last_run(world: Bench) ->
     assert (await world.store.runs.claim_run(new_run(world, row, "event:3"))).run_id is not None
 
 
-async def test_the_same_content_within_the_window_is_heard_once(world: Bench) -> None:
+async def test_the_same_content_within_the_window_fires_once(world: Bench) -> None:
     row = await kept(world, replace(ON_WORD, cooldown_us=0, dedup_window_us=60 * SECOND))
     assert (await world.store.runs.claim_run(new_run(world, row, "event:1", content_hash="a"))).run_id
     again = await world.store.runs.claim_run(new_run(world, row, "event:2", content_hash="a"))
@@ -255,7 +255,7 @@ async def test_a_slot_within_the_cooldown_is_late_and_only_the_newest_waits(worl
     assert runs[0].not_before == slot + 300 * SECOND
 
 
-async def test_a_slot_takes_the_place_of_no_run_that_a_person_asked_for(world: Bench) -> None:
+async def test_a_slot_does_not_replace_a_run_that_a_person_asked_for(world: Bench) -> None:
     slot = world.clock.now()
     row = await kept(world, replace(HOURLY, next_slot_at=slot, cooldown_us=300 * SECOND))
     first = await started(world, row, "slot:0")
@@ -269,7 +269,7 @@ async def test_a_slot_takes_the_place_of_no_run_that_a_person_asked_for(world: B
 # --- running --------------------------------------------------------------------------------------------
 
 
-async def test_never_more_run_than_allowed_and_the_longest_due_are_first(world: Bench) -> None:
+async def test_no_more_run_than_allowed_and_the_longest_overdue_run_first(world: Bench) -> None:
     rows = [await kept(world, replace(HOURLY, name=f"r{n:02}")) for n in range(5)]
     for number, row in enumerate(rows):
         due = world.clock.now() - number
@@ -281,7 +281,7 @@ async def test_never_more_run_than_allowed_and_the_longest_due_are_first(world: 
     assert [run.routine.id for run in await begin(world, most=2)] == [rows[2].id]
 
 
-async def test_one_routine_runs_as_often_at_a_time_as_it_allows(world: Bench) -> None:
+async def test_a_routine_has_as_many_runs_at_a_time_as_it_allows(world: Bench) -> None:
     row = await kept(world, replace(ON_WORD, cooldown_us=0))
     for number in range(3):
         await world.store.runs.claim_run(new_run(world, row, f"event:{number}"))
@@ -316,7 +316,7 @@ async def test_a_dead_hubs_runs_are_found_and_start_again_or_end(database: Datab
     assert await begin(world) == []
 
 
-async def test_failures_are_waited_for_and_at_last_pause_the_routine(world: Bench) -> None:
+async def test_failures_back_off_and_finally_pause_the_routine(world: Bench) -> None:
     row = await kept(world)
     end = RunEnd(
         RunStatus.FAILED,
@@ -361,7 +361,7 @@ async def test_a_failure_holds_back_no_run_that_a_person_asked_for(world: Bench)
 
 
 @pytest.mark.parametrize("well", [RunStatus.OK, RunStatus.ATTENTION])
-async def test_a_success_ends_a_row_of_failures_and_an_interruption_does_not_count(
+async def test_a_success_ends_a_series_of_failures_and_an_interruption_does_not_count(
     world: Bench, well: RunStatus
 ) -> None:
     row = await kept(world)

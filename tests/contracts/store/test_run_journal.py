@@ -92,7 +92,7 @@ async def test_no_call_of_a_run_is_marked_running_while_tools_are_paused(world: 
     assert await states(world, run_id) == [CallState.INTENT]
 
 
-async def test_limits_on_a_tools_use_hold_in_runs_too(world: Bench) -> None:
+async def test_tool_limits_hold_in_runs_too(world: Bench) -> None:
     run_id = await acting(world, effect(1), effect(2))
     limits = [UseLimit(1, 60)]
     assert await world.store.turns.mark_running(run_id, "call-1", let_it, limits=limits) is None
@@ -149,7 +149,7 @@ async def test_the_last_reply_follows_all_outcomes(world: Bench) -> None:
     assert last == answer
 
 
-async def test_a_journal_is_no_conversation(world: Bench) -> None:
+async def test_a_journal_is_not_listed_as_a_conversation(world: Bench) -> None:
     run_id = await acting(world, effect())
     assert await world.store.threads.threads(10) == []
     assert await world.store.feed.thread_glances(ThreadsWanted(10)) == []
@@ -174,7 +174,7 @@ async def test_runs_of_one_routine_keep_their_steps_apart(world: Bench) -> None:
         assert (await world.store.journal.run_steps(run_id)).said == (UserSaid(question),)
 
 
-async def test_a_run_beyond_the_days_budget_is_skipped_instead_of_going_on(database: Database) -> None:
+async def test_a_run_beyond_the_days_budget_is_skipped_instead_of_continued(database: Database) -> None:
     world = await database.open()
     await world.store.people.ensure_user(ADA.user_id, ADA.role, ADA.name)
     row = await kept(world, replace(ON_WORD, reruns=True, max_concurrent=2, daily_tokens=20))
@@ -204,7 +204,7 @@ async def test_usage_before_an_interruption_counts_for_its_run(database: Databas
     assert again.left == DayLeft(tokens=85)
 
 
-async def test_steps_go_with_their_routine(world: Bench) -> None:
+async def test_steps_are_deleted_with_their_routine(world: Bench) -> None:
     run_id = await acting(world, effect())
     (row,) = await world.store.routines.routines("ada")
     assert await world.store.routines.delete_routine(row.id)
@@ -257,7 +257,7 @@ async def test_a_run_counts_for_its_day_from_its_start(world: Bench) -> None:
     assert await begin(world) == []
 
 
-async def test_a_run_knows_what_is_left_of_the_day(world: Bench) -> None:
+async def test_a_run_knows_what_is_left_of_the_days_budget(world: Bench) -> None:
     row = await kept(world, replace(ON_WORD, cooldown_us=0, daily_tokens=100, daily_micro_usd=50))
     first = await started(world, row)
     await world.used(first, Usage(60, cost_micro_usd=20), row.id)

@@ -67,7 +67,7 @@ async def test_a_turn_is_found_by_its_words(world: Bench) -> None:
         assert [hit.thread_id for hit in await find(world, query)] == [thread_id] * found, query
 
 
-async def test_the_newest_comes_first_with_what_surrounds_the_word(world: Bench) -> None:
+async def test_the_newest_match_comes_first_with_its_surrounding_text(world: Bench) -> None:
     first = await talk(world, "x " * 200 + "needle one" + " y" * 200)
     world.clock.advance(DAY)
     second = await talk(world, "second", "a needle\nin the answer", scope="elsewhere")
@@ -79,7 +79,7 @@ async def test_the_newest_comes_first_with_what_surrounds_the_word(world: Bench)
     assert [hit.thread_id for hit in await find(world, "needle", limit=1)] == [second]
 
 
-async def test_a_person_finds_their_own_and_in_a_group_what_was_said_there(world: Bench) -> None:
+async def test_a_person_finds_their_own_messages_and_in_a_group_those_of_the_group(world: Bench) -> None:
     mine = await talk(world, "needle of Ada")
     group = await talk(world, "needle in the group", scope="group", direct=False)
     await talk(world, "needle of Ben", by=BEN, scope="room of Ben")
@@ -90,7 +90,7 @@ async def test_a_person_finds_their_own_and_in_a_group_what_was_said_there(world
     assert [hit.thread_id for hit in at_home] == [group, mine]
 
 
-async def test_a_turn_under_way_is_not_searched_and_one_that_was_stopped_is(world: Bench) -> None:
+async def test_a_running_turn_is_not_searched_and_a_stopped_one_is(world: Bench) -> None:
     start = await world.turn("needle")
     await world.store.threads.index_said(10)
     assert await find(world, "needle") == ()
@@ -99,7 +99,7 @@ async def test_a_turn_under_way_is_not_searched_and_one_that_was_stopped_is(worl
     assert [hit.seq for hit in await find(world, "needle")] == [start.first_seq]
 
 
-async def test_what_was_said_before_a_turn_under_way_is_found_during_it(world: Bench) -> None:
+async def test_earlier_messages_are_found_while_a_turn_runs(world: Bench) -> None:
     ended = await world.turn("needle of before")
     await world.finish(ended, "noted")
     running = await world.turn("needle of now")
@@ -124,7 +124,7 @@ async def test_threads_are_listed_by_what_was_said_in_them(world: Bench) -> None
     assert await listed("channel:other needle") == await listed("nothing") == []
 
 
-async def test_what_is_deleted_leaves_no_words(world: Bench) -> None:
+async def test_deleted_text_leaves_no_words_behind(world: Bench) -> None:
     thread_id = await talk(world, "needle 部署服务")
     kept = await talk(world, "needle 部署服务", scope="elsewhere")
     await world.store.threads.delete_thread(thread_id, ADA.user_id)
@@ -141,6 +141,6 @@ async def test_any_query_is_answered(world: Bench, query: str) -> None:
     await world.store.threads.search(wanted)
 
 
-def test_days_are_days_in_utc() -> None:
+def test_days_are_counted_in_utc() -> None:
     wanted = parse_search("after:2023-11-14")
     assert wanted.after == START - START % (DAY * SECOND)

@@ -17,7 +17,7 @@ async def test_secrets_are_kept_under_their_names(world: Bench) -> None:
     assert await world.store.secrets.secrets() == [again, sealed("b")]
 
 
-async def test_a_dropped_secret_is_gone(world: Bench) -> None:
+async def test_a_removed_secret_is_gone(world: Bench) -> None:
     await world.store.secrets.set_secrets([sealed("a"), sealed("b")])
     assert await world.store.secrets.drop_secret("a")
     assert not await world.store.secrets.drop_secret("a")

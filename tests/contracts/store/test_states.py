@@ -55,7 +55,7 @@ def test_the_tables_name_every_state() -> None:
         assert interrupted is (ended is not TurnState.DONE)
 
 
-async def test_a_thread_at_work_is_not_closed_and_a_closed_one_takes_no_turn(world: Bench) -> None:
+async def test_a_busy_thread_is_not_closed_and_a_closed_one_takes_no_turn(world: Bench) -> None:
     start = await world.turn()
     with pytest.raises(IllegalChange):
         await world.rule(CloseThread())

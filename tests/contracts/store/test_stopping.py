@@ -42,7 +42,7 @@ async def test_input_after_a_stop_is_the_next_turn(world: Bench) -> None:
     assert (await world.said(following))[-1] == UserSaid("after the stop")
 
 
-async def test_stopping_a_waiting_turn_ends_it_with_its_prompts(world: Bench) -> None:
+async def test_stopping_a_waiting_turn_ends_it_with_its_gates(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     gate = world.gate(start, call_id)
@@ -79,7 +79,7 @@ async def test_a_call_of_unknown_outcome_stays_unknown_when_its_turn_is_stopped(
     assert result.status is ResultStatus.UNKNOWN
 
 
-async def test_stopping_nothing_does_nothing(world: Bench) -> None:
+async def test_a_stop_without_a_turn_does_nothing(world: Bench) -> None:
     assert (await world.rule(StopThread("Stopped."))).stopped_turn_id is None
     start = await world.turn()
     await world.finish(start)

@@ -300,7 +300,7 @@ WRITES: dict[str, Write] = {
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-async def test_a_turn_that_ended_takes_nothing_more(world: Bench, write: Write) -> None:
+async def test_an_ended_turn_takes_no_more_entries(world: Bench, write: Write) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     await world.finish(start)
@@ -312,7 +312,7 @@ async def test_a_turn_that_ended_takes_nothing_more(world: Bench, write: Write) 
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-async def test_a_turn_that_waits_for_a_person_takes_nothing(world: Bench, write: Write) -> None:
+async def test_a_turn_that_waits_for_a_person_takes_no_entries(world: Bench, write: Write) -> None:
     start = await world.turn()
     asked, other = await world.call(start, "shell", "time")
     await world.ask(start, asked)
@@ -327,7 +327,7 @@ async def test_a_turn_that_waits_for_a_person_takes_nothing(world: Bench, write:
 # --- starts and time -------------------------------------------------------------------------------------
 
 
-async def test_a_new_turn_brings_its_inputs_as_they_are_journalled(world: Bench) -> None:
+async def test_a_new_turn_loads_its_inputs_as_they_are_journalled(world: Bench) -> None:
     """So that whoever knows what was before needs to read nothing."""
     first = await world.turn()
     await world.say("and more")
@@ -351,7 +351,7 @@ async def test_starts_without_progress_are_counted(world: Bench) -> None:
     assert (await world.store.recovery.resume_turn(start.turn_id)).attempt == 2
 
 
-async def test_marking_a_call_running_is_no_progress(world: Bench) -> None:
+async def test_marking_a_call_as_running_is_not_progress(world: Bench) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     await world.store.recovery.resume_turn(start.turn_id)
@@ -359,7 +359,7 @@ async def test_marking_a_call_running_is_no_progress(world: Bench) -> None:
     assert (await world.store.recovery.resume_turn(start.turn_id)).attempt == 2
 
 
-async def test_a_start_cut_short_in_good_order_does_not_count(world: Bench) -> None:
+async def test_a_start_interrupted_by_an_orderly_stop_does_not_count(world: Bench) -> None:
     start = await world.turn()
     await world.store.recovery.release_runs([start.turn_id, "no such turn"])
     await world.store.recovery.release_runs([start.turn_id])

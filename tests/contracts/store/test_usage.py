@@ -55,7 +55,7 @@ async def test_a_budget_counts_what_was_used_and_what_is_reserved(database: Data
     assert await reserve(WORK, wanted(world, 100)) is None, "the next day"
 
 
-async def test_a_budget_for_each_person_and_a_limit_of_calls_an_hour(database: Database) -> None:
+async def test_each_person_has_a_budget_and_calls_are_limited_per_hour(database: Database) -> None:
     world = await database.open(budget=Budget(per_user_daily_micro_usd=100, hourly_calls=3))
     reserve = world.store.usage.reserve_call
     assert await reserve(WORK, wanted(world)) is None

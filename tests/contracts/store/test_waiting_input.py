@@ -77,7 +77,7 @@ async def test_messages_of_different_people_are_never_merged(world: Bench) -> No
     ]
 
 
-async def test_one_by_one_every_input_is_a_turn(database: Database) -> None:
+async def test_in_one_by_one_mode_every_input_is_a_turn(database: Database) -> None:
     world = await database.open("one_by_one")
     start: TurnStart | None = await world.turn()
     await world.say("second")
@@ -118,7 +118,7 @@ async def steer(world: Bench, start: TurnStart, text: str, by: Principal = ADA, 
     assert (accepted.outcome, accepted.steers, accepted.started) == ("waiting", True, None)
 
 
-async def test_only_what_may_join_a_turn_does_and_the_rest_waits(world: Bench) -> None:
+async def test_only_input_that_may_join_a_turn_does_and_the_rest_waits(world: Bench) -> None:
     start = await world.turn(order=1)
     await world.say("queued", order=2)
     await steer(world, start, "second", order=4)
@@ -149,7 +149,7 @@ async def test_the_budget_of_a_turn_is_counted_from_the_input_that_joined(world:
     assert (again.rounds, again.tools_run, again.spent_us) == (0, 0, 0)
 
 
-async def test_one_by_one_one_input_joins_at_a_time(database: Database) -> None:
+async def test_in_one_by_one_mode_one_input_joins_at_a_time(database: Database) -> None:
     world = await database.open("one_by_one")
     start = await world.turn()
     for text in ("one", "two"):

@@ -123,7 +123,7 @@ async def test_intervals_that_were_missed_make_one_call(bench: Bench) -> None:
     assert bench.due_in_s("beat") == 5
 
 
-async def test_a_moment_is_met_once_and_forgotten(bench: Bench) -> None:
+async def test_a_moment_is_called_once_and_forgotten(bench: Bench) -> None:
     bench.timers.at("slot", bench.in_s(60), bench.notes("slot"))
     await bench.settled()
     assert bench.due_in_s("slot") == 60
@@ -135,13 +135,13 @@ async def test_a_moment_is_met_once_and_forgotten(bench: Bench) -> None:
     assert bench.state("slot") is None
 
 
-async def test_a_moment_that_is_over_counts_as_now(bench: Bench) -> None:
+async def test_a_moment_in_the_past_is_called_now(bench: Bench) -> None:
     bench.timers.at("slot", bench.in_s(-HOUR), bench.notes("slot"))
     await bench.settled()
     assert bench.called == ["slot"]
 
 
-async def test_of_two_moments_the_earlier_holds(bench: Bench) -> None:
+async def test_of_two_moments_the_earlier_one_counts(bench: Bench) -> None:
     bench.timers.at("slot", bench.in_s(30), bench.notes("late"))
     bench.timers.at("slot", bench.in_s(10), bench.notes("slot"))
     bench.timers.at("slot", bench.in_s(HOUR), bench.notes("slot"))
@@ -164,7 +164,7 @@ async def test_a_repeated_timer_can_be_called_early_and_keeps_its_interval(bench
 
 
 @pytest.mark.parametrize("error", [RuntimeError("a defect"), StoreUnavailable("the disk is full")])
-async def test_one_that_raises_is_logged_counted_and_stays(
+async def test_a_timer_that_raises_is_logged_counted_and_kept(
     bench: Bench, error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     call = bench.notes("beat")
@@ -226,7 +226,7 @@ async def test_a_timer_set_during_its_call_runs_after_it(bench: Bench) -> None:
     assert bench.called == ["beat"] * 2
 
 
-async def test_a_moment_asked_for_by_its_own_call_is_met(bench: Bench) -> None:
+async def test_a_moment_set_by_its_own_call_is_called(bench: Bench) -> None:
     async def call() -> None:
         bench.called.append("slot")
         if len(bench.called) < 3:
@@ -241,7 +241,7 @@ async def test_a_moment_asked_for_by_its_own_call_is_met(bench: Bench) -> None:
     assert bench.state("slot") is None
 
 
-async def test_a_clock_set_ahead_and_back_is_seen_and_calls_everything_due_once(bench: Bench) -> None:
+async def test_a_clock_set_ahead_and_back_is_noticed_and_everything_due_is_called_once(bench: Bench) -> None:
     bench.timers.every("beat", 5, bench.notes("beat"))
     bench.timers.at("slot", bench.in_s(HOUR), bench.notes("slot"))
     bench.timers.at("later", bench.in_s(3 * HOUR), bench.notes("later"))
@@ -260,7 +260,7 @@ async def test_a_clock_set_ahead_and_back_is_seen_and_calls_everything_due_once(
     assert (bench.called.count("slot"), bench.called.count("later")) == (1, 1)
 
 
-async def test_a_jump_over_a_distant_moment_is_seen_by_the_next_look(bench: Bench) -> None:
+async def test_a_jump_over_a_distant_moment_is_noticed_by_the_next_check(bench: Bench) -> None:
     bench.timers.at("slot", bench.in_s(2 * HOUR), bench.notes("slot"))
     await bench.settled()
     bench.clock.jump(2 * HOUR)
@@ -268,7 +268,7 @@ async def test_a_jump_over_a_distant_moment_is_seen_by_the_next_look(bench: Benc
     assert bench.called == ["slot"]
 
 
-async def test_after_a_jump_what_is_asked_for_now_waits_for_no_look(bench: Bench) -> None:
+async def test_after_a_jump_a_moment_due_now_does_not_wait_for_a_check(bench: Bench) -> None:
     call = bench.notes("beat")
     bench.timers.every("beat", HOUR, call)
     await bench.settled()
@@ -289,7 +289,7 @@ async def test_a_cancelled_timer_is_not_called_again(bench: Bench) -> None:
     assert bench.state("beat") is None
 
 
-async def test_cancelling_ends_a_call_under_way_and_the_name_is_free(bench: Bench) -> None:
+async def test_cancelling_ends_a_running_call_and_frees_the_name(bench: Bench) -> None:
     call = bench.notes("beat")
     call.held = asyncio.Event()
     bench.timers.every("beat", 30, call)

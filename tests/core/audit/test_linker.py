@@ -88,7 +88,7 @@ class _CutOff(HeadFile):
         super().append(head, now)
 
 
-async def test_a_running_linker_chains_what_is_written_and_what_is_left_at_the_end(tmp_path: Path) -> None:
+async def test_a_running_linker_chains_new_records_and_at_the_end_the_rest(tmp_path: Path) -> None:
     office = Office(tmp_path)
     async with office.opened() as world:
         linker = office.linker(world)
@@ -155,7 +155,7 @@ async def test_a_write_fails_if_it_cannot_be_audited(tmp_path: Path) -> None:
         assert await world.store.people.user("eve") is None
 
 
-def test_a_line_that_was_cut_off_does_not_spoil_the_next(tmp_path: Path) -> None:
+def test_a_truncated_line_does_not_spoil_the_next(tmp_path: Path) -> None:
     heads = HeadFile(tmp_path / "audit.heads")
     heads.append("3:k:aa", 0)
     with heads.path.open("a") as file:

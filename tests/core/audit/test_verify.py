@@ -98,7 +98,7 @@ async def test_a_record_under_another_key_is_named(office: Office, column: str, 
     assert any("a missing key (another)" in problem for _, problem in office.findings())
 
 
-async def test_a_deleted_record_is_missed(office: Office) -> None:
+async def test_a_deleted_record_is_reported_as_missing(office: Office) -> None:
     with office.tampering() as db:
         db.execute("DELETE FROM audit WHERE position = 5")
     assert office.findings() == [(5, "the record is missing: deleted")]
@@ -125,7 +125,7 @@ async def test_records_that_changed_places_are_named(office: Office) -> None:
     assert any("is out of its writer's order" in problem for _, problem in office.findings())
 
 
-async def test_a_record_made_up_at_the_end_is_named_before_and_after_it_is_chained(office: Office) -> None:
+async def test_a_forged_record_at_the_end_is_named_before_and_after_it_is_chained(office: Office) -> None:
     made_up = "at, kind, 'ben', subject, thread_id, detail, key_id, seal, NULL"
     with office.tampering() as db:
         db.execute(f"INSERT INTO audit (writer, number, {ROW}) SELECT 0, 18, {made_up} FROM audit"
@@ -139,7 +139,7 @@ async def test_a_record_made_up_at_the_end_is_named_before_and_after_it_is_chain
     assert office.wrong() == {18, None}
 
 
-async def test_the_end_is_missed(office: Office) -> None:
+async def test_a_missing_end_is_reported(office: Office) -> None:
     head = office.verified().head
     with office.tampering() as db:
         db.execute("DELETE FROM audit WHERE position > 15")
@@ -150,14 +150,14 @@ async def test_the_end_is_missed(office: Office) -> None:
     assert office.wrong(head) == {None, 17}, "the file of heads is missing, and the head given is, too"
 
 
-async def test_a_cut_end_is_missed_also_after_the_hub_went_on(office: Office) -> None:
+async def test_a_missing_end_is_reported_even_after_the_hub_continued(office: Office) -> None:
     with office.tampering() as db:
         db.execute("DELETE FROM audit WHERE position > 9")
     await office.work(1)
     assert any("is not the one of the head noted in audit.heads" in told for _, told in office.findings())
 
 
-async def test_a_head_is_compared_where_the_file_of_heads_was_cut_as_well(office: Office) -> None:
+async def test_a_head_is_compared_even_if_the_file_of_heads_was_cut_as_well(office: Office) -> None:
     head = office.verified().head
     lines = office.heads.path.read_text().splitlines(keepends=True)
     number = Head.parse(lines[-2].split()[1]).number
@@ -173,7 +173,7 @@ async def test_a_head_is_compared_where_the_file_of_heads_was_cut_as_well(office
     assert office.wrong(head) == {17}
 
 
-async def test_links_taken_off_the_end_are_missed(office: Office) -> None:
+async def test_links_removed_from_the_end_are_reported_as_missing(office: Office) -> None:
     with office.tampering() as db:
         db.execute("UPDATE audit SET position = NULL, link = NULL WHERE position >= 16")
     assert office.wrong() == {17}
@@ -182,14 +182,14 @@ async def test_links_taken_off_the_end_are_missed(office: Office) -> None:
     assert 7 in office.wrong()
 
 
-async def test_a_chain_rewritten_without_the_key_is_found_out(office: Office) -> None:
+async def test_a_chain_rewritten_without_the_key_is_detected(office: Office) -> None:
     with office.tampering() as db:
         db.execute("UPDATE audit SET actor = 'ben' WHERE position = 6")
         relink(db, unkeyed(office.keys.newest().id), 6)
     assert {*range(6, 15)} <= office.wrong()
 
 
-async def test_a_chain_rewritten_with_the_key_is_found_out_by_its_heads(office: Office) -> None:
+async def test_a_chain_rewritten_with_the_key_is_detected_by_its_heads(office: Office) -> None:
     """By somebody who has database and key, but neither the file of heads nor a head noted elsewhere."""
     heads = [head.number for head in office.heads.heads()]
     with office.tampering() as db:
@@ -199,7 +199,7 @@ async def test_a_chain_rewritten_with_the_key_is_found_out_by_its_heads(office: 
     assert all("the chain was rewritten" in problem for _, problem in office.findings())
 
 
-async def test_another_database_is_found_out(office: Office, tmp_path: Path) -> None:
+async def test_another_database_is_detected(office: Office, tmp_path: Path) -> None:
     """As a whole, in the place of the hub's own."""
     (tmp_path / "other").mkdir()
     other = Office(tmp_path / "other")
@@ -210,7 +210,7 @@ async def test_another_database_is_found_out(office: Office, tmp_path: Path) -> 
     assert office.wrong() != set()
 
 
-async def test_arguments_changed_in_the_conversation_are_found_out(office: Office) -> None:
+async def test_arguments_changed_in_the_conversation_are_detected(office: Office) -> None:
     with office.tampering() as db:
         db.execute("UPDATE entries SET text = '[]' WHERE kind = 'call'")
     told = office.findings()
@@ -232,7 +232,7 @@ async def test_the_rest_verifies_after_old_records_are_dropped(tmp_path: Path) -
     assert office.wrong() == {verified.first}
 
 
-async def test_records_dropped_by_somebody_else_are_missed(tmp_path: Path) -> None:
+async def test_records_dropped_by_someone_else_are_reported_as_missing(tmp_path: Path) -> None:
     office = Office(tmp_path)
     await office.work(6, keep_days=2)
     first = office.verified().first or 0
@@ -263,7 +263,7 @@ async def test_many_findings_are_counted(office: Office) -> None:
     assert (len(verified.findings), verified.more) == (20, verified.records - 20)
 
 
-async def test_without_the_key_nothing_is_called_sound(office: Office) -> None:
+async def test_without_the_key_nothing_is_reported_as_sound(office: Office) -> None:
     office.keys = PassingKeys()
     assert any("restore vault.key" in problem for _, problem in office.findings())
 

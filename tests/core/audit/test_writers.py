@@ -52,7 +52,7 @@ def changes(sql: str) -> Callable[[sqlite3.Connection], None]:
     return lambda db: db.execute(sql) and None
 
 
-async def test_what_two_hubs_wrote_is_one_chain(office: Office) -> None:
+async def test_the_records_of_two_hubs_are_one_chain(office: Office) -> None:
     verified = office.verified()
     assert (verified.findings, verified.records, verified.waiting) == ((), 13, 4)  # with the policy
     with office.tampering() as db:
@@ -91,20 +91,20 @@ async def test_what_two_hubs_wrote_is_one_chain(office: Office) -> None:
         ),
     ],
 )  # fmt: skip
-async def test_what_is_gone_of_one_writer_is_missed(office: Office, sql: str, said: str) -> None:
+async def test_missing_records_of_one_writer_are_reported(office: Office, sql: str, said: str) -> None:
     with office.tampering() as db:
         changes(sql)(db)
     assert said in problems(office)
 
 
-async def test_a_chained_record_that_is_gone_is_missed_once(office: Office) -> None:
+async def test_a_missing_chained_record_is_reported_once(office: Office) -> None:
     with office.tampering() as db:
         (position,) = db.execute("SELECT position FROM audit WHERE writer = 2 AND number = 2").fetchone()
         db.execute("DELETE FROM audit WHERE position = ?", (position,))
     assert office.findings() == [(position, "the record is missing: deleted")]
 
 
-async def test_an_end_that_was_cut_off_is_missed_without_any_head(office: Office) -> None:
+async def test_a_missing_end_is_reported_without_any_head(office: Office) -> None:
     with office.tampering() as db:
         db.execute("DELETE FROM audit WHERE position >= 8 OR link IS NULL")
     office.heads.path.write_text("".join(office.heads.path.read_text().splitlines(keepends=True)[:1]))
@@ -119,7 +119,7 @@ async def test_records_that_two_writers_exchanged_are_named(office: Office) -> N
     assert len([problem for problem in problems(office) if "not written by the hub" in problem]) == 2
 
 
-async def test_a_number_is_not_given_again_after_the_last_record_was_deleted(office: Office) -> None:
+async def test_a_number_is_not_reused_after_the_last_record_was_deleted(office: Office) -> None:
     async with office.hubs(1) as (world,):
         await writes(world)
         with office.tampering() as db:
@@ -157,7 +157,9 @@ async def test_one_hub_chains_and_the_other_notes_the_heads(office: Office) -> N
     assert office.findings() == []
 
 
-async def test_after_all_of_an_ended_hubs_records_were_dropped_nothing_is_missed(office: Office) -> None:
+async def test_after_all_records_of_an_ended_hub_were_dropped_nothing_is_reported_as_missing(
+    office: Office,
+) -> None:
     office.clock.advance(31)
     async with office.hubs(1) as (world,):
         await world.store.recovery.recover()  # it ends the leases that have lapsed
@@ -206,7 +208,7 @@ async def test_what_an_upgrade_counted_is_sealed_by_the_first_lease(tmp_path: Pa
     assert any("the count of writer 0's records" in problem for problem in problems(office))
 
 
-async def test_keys_of_somebody_else_count_nothing(office: Office) -> None:
+async def test_the_keys_of_someone_else_do_not_count(office: Office) -> None:
     made = PassingKeys().newest()
     with office.tampering() as db:
         db.execute("DELETE FROM audit WHERE writer = 2 AND number = 6")

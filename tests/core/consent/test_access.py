@@ -40,7 +40,7 @@ GUEST = Principal("u-guest", Role.GUEST, "Gus")
     ],
 )
 @pytest.mark.parametrize("role", [Role.MEMBER, Role.GUEST])
-def test_a_list_names_tools_or_their_beginnings(role: Role, tool: str, allowed: bool) -> None:
+def test_a_list_names_tools_or_prefixes_of_their_names(role: Role, tool: str, allowed: bool) -> None:
     lists = RolePolicy(member=("time", "memory_*"), guest=("time", "memory_*"))
     expected = Access.ALLOWED if allowed else Access.REFUSED
     assert lists.access(role, tool, Data.OWN) is expected
@@ -52,7 +52,7 @@ def test_tools_outside_a_role_are_denied_unless_the_owner_is_asked() -> None:
     assert RolePolicy(member_asks_owner=True).access(Role.GUEST, "shell", Data.OWN) is Access.REFUSED
 
 
-def test_a_guest_never_reaches_what_is_shared() -> None:
+def test_a_guest_never_reaches_shared_data() -> None:
     lists = RolePolicy(member=("files",), guest=("files",))
     assert lists.access(Role.GUEST, "files", Data.SHARED) is Access.REFUSED
     assert lists.access(Role.GUEST, "files", Data.OWN) is Access.ALLOWED
@@ -88,7 +88,7 @@ def test_tools_no_one_can_approve_are_not_offered() -> None:
     assert hidden(mode=SCOPED, setting=ToolSetting.DISABLED)
 
 
-def test_a_run_without_a_person_is_offered_what_is_in_its_scopes() -> None:
+def test_a_run_without_a_person_is_offered_the_tools_in_its_scopes() -> None:
     assert not hidden(mode=SCOPED)
     assert not hidden("always_ask", mode=SCOPED), "its arguments may have been granted"
     assert not hidden("never", mode=Autonomous())
@@ -104,7 +104,7 @@ def made_ready(who: Principal, mode: Interactive | Autonomous | None = None) -> 
     return decide(CallFacts(facts, "t", 1), who, mode or Interactive(), Policy(roles=RolePolicy(member=())))
 
 
-def test_a_tool_made_ready_for_some_is_theirs_without_a_list_and_unknown_to_others() -> None:
+def test_a_tool_prepared_for_some_people_is_theirs_without_a_list_and_unknown_to_others() -> None:
     assert isinstance(made_ready(OWNER), Allow)
     assert isinstance(made_ready(MEMBER), Allow)
     guest = made_ready(GUEST)

@@ -101,7 +101,7 @@ def test_outside_its_scope_a_run_has_exactly_what_it_was_granted(
     assert word(judge(facts, mode=Autonomous((OUT,)), risk=risk, grants=standing)) != "run"
 
 
-def test_a_grant_gives_nothing_that_may_not_be_granted() -> None:
+def test_a_grant_does_not_give_what_may_not_be_granted() -> None:
     mode = Autonomous((OUT,), (ScopeGrant("tool", "*"),))
     assert word(judge(tool("always_ask"), mode=mode)) == "autonomous_unavailable"
     denylisted, disabled = Policy(denylist=frozenset({"tool"})), AdminPolicy(disabled=frozenset({"tool"}))

@@ -82,7 +82,7 @@ def _as_json(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def test_bindings_are_compared() -> None:
+def test_only_equal_bindings_are_the_same() -> None:
     assert same_binding("ab", "ab")
     assert not same_binding("ab", "ac")
     assert not same_binding("ab", "é")

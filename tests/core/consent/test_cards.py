@@ -22,7 +22,7 @@ def test_short_arguments_are_shown_whole() -> None:
     assert codes(open_card(replace(WAITS, detail=whole))) == [whole]
 
 
-def test_of_what_does_not_fit_the_end_is_shown_too_and_how_much_is_not() -> None:
+def test_of_long_arguments_the_end_is_shown_and_how_much_is_left_out() -> None:
     for card in (open_card(replace(WAITS, detail=LONG)), settled_card(replace(WAITS, detail=LONG), "Denied")):
         begin, end = codes(card)
         assert begin.startswith("echo begins")

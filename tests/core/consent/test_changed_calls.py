@@ -68,18 +68,18 @@ def written(text: str, sent_at: int) -> InboundMessage:
     return InboundMessage("key", "2", "chat", HERE, "scope", SENDER, text, sent_at)
 
 
-def test_a_button_from_before_is_no_answer() -> None:
+def test_a_button_from_before_the_edit_is_not_an_answer() -> None:
     for position in (APPROVE, DENY):
         assert pressed(CHANGED, position) == (card_texts.CHANGED_MEANWHILE,)
     assert pressed(WAITS, APPROVE) == (card_texts.vote_counted(1), CastVote)
 
 
-def test_a_button_that_is_shown_now_is_one() -> None:
+def test_a_button_that_is_shown_now_is_an_answer() -> None:
     assert pressed(CHANGED, 2 + APPROVE) == (card_texts.vote_counted(1), CastVote)
     assert pressed(CHANGED, 2 + DENY)[1:] == (CloseGate,)
 
 
-def test_once_it_is_settled_any_of_its_buttons_tells_how() -> None:
+def test_once_it_is_settled_any_of_its_buttons_tells_the_outcome() -> None:
     over = replace(CHANGED, state=GateState.CLOSED, outcome=Option.APPROVE, outcome_text="Approved by Ada")
     for position in (APPROVE, 2 + APPROVE):
         assert pressed(over, position) == (card_texts.already_settled("Approved by Ada"),)
@@ -101,7 +101,7 @@ def test_an_approval_by_id_does_not_cover_later_edits() -> None:
     assert CastVote(CHANGED.id, Option.APPROVE) in later.effects
 
 
-def test_a_refusal_needs_no_second_look() -> None:
+def test_a_denial_needs_no_review_of_the_edit() -> None:
     decisions = Decisions(CountingIds(), CHANGED_AT + 50, None)
     refused = decisions.named(seen(CHANGED), Option.DENY, 1)
     assert any(isinstance(one, CloseGate) for one in refused.effects)
@@ -114,7 +114,7 @@ OTHER = EditedCall(CHANGED, WAITS.binding, '{"command": "ls -l"}')
 ADA_AGREED = Vote("ada", "Ada", Option.APPROVE, 50)
 
 
-def test_a_form_that_changes_nothing_agrees_like_the_button() -> None:
+def test_a_form_that_changes_nothing_approves_like_the_button() -> None:
     """It counts beside the answers there were, and the buttons that are shown stay what they are."""
     assert handed_in(WAITS, SAME).effects == (CastVote(WAITS.id, Option.APPROVE),)
     second = handed_in(WAITS, SAME, votes=(ADA_AGREED,))
@@ -129,7 +129,7 @@ def test_a_form_with_changes_voids_earlier_votes() -> None:
 
 
 @pytest.mark.parametrize("choice", [APPROVE, EDIT], ids=["of-that-call", "of-no-call"])
-def test_a_form_from_before_is_not_taken(choice: int) -> None:
+def test_a_form_from_before_the_edit_is_not_accepted(choice: int) -> None:
     """Nor does it count as agreed to."""
     edit = EditedCall(replace(WAITS, first_choice=4), CHANGED.binding, '{"command": "ls"}')
     verdict = handed_in(CHANGED, edit, choice=choice)
@@ -138,7 +138,7 @@ def test_a_form_from_before_is_not_taken(choice: int) -> None:
     assert [type(one) for one in now.effects] == [EditCall, CastVote]
 
 
-def test_a_reply_to_what_it_was_before_is_answered_with_what_it_is() -> None:
+def test_a_reply_to_the_call_before_its_edit_is_answered_with_the_current_call() -> None:
     edit = EditRefused(card_texts.REPLY_OUTDATED, outdated=True)
     decisions, view = Decisions(CountingIds(), CHANGED_AT + 50, edit), seen(CHANGED)
     verdict = decisions.replied(view.open_gates[0], view)

@@ -112,7 +112,9 @@ def preset_policy(row: list[str], roles: RolePolicy | None = None) -> Policy:
 
 
 @pytest.mark.parametrize("who,membership,instead", ROLES)
-def test_requirement_preset_role_and_grant(who: Principal, membership: str, instead: str | None) -> None:
+def test_requirement_preset_role_and_grant_decide_together(
+    who: Principal, membership: str, instead: str | None
+) -> None:
     tools = ("tool",) if membership.startswith("in list") else ("other",)
     roles = RolePolicy(tools, tools, member_asks_owner="asks owner" in membership)
     data = Data.SHARED if "shared" in membership else Data.OWN
@@ -159,7 +161,9 @@ def test_a_disabled_tool_is_refused_to_everyone_in_every_mode(
 
 @pytest.mark.parametrize("who", [OWNER, MEMBER, GUEST])
 @pytest.mark.parametrize("mode", [Interactive(), Autonomous((frozenset({"tool"}),))])
-def test_a_policy_that_cannot_be_read_leaves_no_tool(who: Principal, mode: Interactive | Autonomous) -> None:
+def test_a_policy_that_cannot_be_read_disables_every_tool(
+    who: Principal, mode: Interactive | Autonomous
+) -> None:
     roles = RolePolicy(("tool",), ("tool",))
     policy = Policy(preset=Preset.AUTO, admin=AdminPolicy(unreadable="it is gone"), roles=roles)
     allowed = judge(
@@ -190,7 +194,7 @@ def test_an_autonomous_run_with_every_grant_meets_the_hard_block_too() -> None:
     assert word(judge(tool("never"), risk=risk, mode=mode)) == "blocked"
 
 
-def test_an_owner_is_not_asked_for_what_would_be_refused_anyway() -> None:
+def test_an_owner_is_not_asked_about_a_call_that_would_be_refused_anyway() -> None:
     policy = Policy(roles=RolePolicy((), (), member_asks_owner=True))
     risk = Risk(Requirement.ALWAYS_ASK, blocked="no")
     assert word(judge(tool(), who=MEMBER, policy=policy, risk=risk)) == "blocked"
@@ -213,7 +217,9 @@ def test_tools_outside_a_members_list_are_granted_once_by_the_owner() -> None:
         ("always_ask", "never", "always_ask"),
     ],
 )
-def test_an_owner_is_asked_by_the_rule_of_the_calls_weight(own: str, raised: str, asked: str) -> None:
+def test_an_owner_is_asked_by_the_higher_requirement_of_tool_and_call(
+    own: str, raised: str, asked: str
+) -> None:
     policy = Policy(roles=RolePolicy((), (), member_asks_owner=True))
     decision = judge(tool(own), who=MEMBER, policy=policy, risk=Risk(Requirement(raised)))
     assert isinstance(decision, Ask)
@@ -257,7 +263,7 @@ DANGEROUS = Policy(dangerous_tools=frozenset({"tool"}))
         ("There is no grant for this call of tool.", "ask", OWNER, DANGEROUS, None),
     ],
 )
-def test_a_card_says_why_and_what_the_arguments_say_goes_first(
+def test_a_card_gives_reasons_and_those_of_the_arguments_come_first(
     reason: str, requirement: str, who: Principal, policy: Policy, setting: ToolSetting | None
 ) -> None:
     plain = judge(tool(requirement), who=who, policy=policy, setting=setting)
@@ -281,7 +287,7 @@ def made_for(*people: Principal, data: Data = Data.SHARED) -> ToolFacts:
 
 
 @pytest.mark.parametrize("who", [OWNER, MEMBER, GUEST], ids=["owner", "member", "guest"])
-def test_a_tool_made_ready_for_others_does_not_exist(who: Principal) -> None:
+def test_a_tool_prepared_for_others_does_not_exist(who: Principal) -> None:
     others = [one for one in (OWNER, MEMBER, GUEST) if one is not who]
     roles = RolePolicy(member=("*",), guest=("*",), member_asks_owner=True)
     assert word(judge(made_for(*others), who=who, policy=Policy(roles=roles))) == "unknown_tool"
@@ -295,7 +301,7 @@ def test_prepared_tools_override_the_role_except_for_guests() -> None:
     assert word(judge(everybody, who=GUEST)) == "not_in_role"
 
 
-def test_the_operators_policy_and_the_persons_own_word_go_over_it() -> None:
+def test_the_operators_policy_and_the_persons_own_setting_override_prepared_tools() -> None:
     admin = AdminPolicy(disabled=frozenset({"srv__act"}))
     assert word(judge(made_for(OWNER), policy=Policy(admin=admin))) == "disabled"
     assert word(judge(made_for(OWNER), setting=ToolSetting.DISABLED)) == "disabled"

@@ -101,7 +101,7 @@ async def swept(front: Front) -> None:
 
 
 @pytest.mark.parametrize("kind,way", [pytest.param(k, w, id=f"{k}-{name}") for k, name, w in CASES])
-async def test_no_answer_is_taken_past_the_time(front: Front, kind: GateKind, way: Way) -> None:
+async def test_no_answer_is_accepted_after_the_deadline(front: Front, kind: GateKind, way: Way) -> None:
     await asked(front, kind)
     front.clock.at += LIFE_US
     accepted = await way(front)
@@ -114,7 +114,7 @@ async def test_no_answer_is_taken_past_the_time(front: Front, kind: GateKind, wa
 
 
 @pytest.mark.parametrize("kind", OFFERS)
-async def test_in_time_it_is_taken(front: Front, kind: GateKind) -> None:
+async def test_an_answer_before_the_deadline_is_accepted(front: Front, kind: GateKind) -> None:
     await asked(front, kind)
     front.clock.at += LIFE_US - 1
     assert (await presses(0)(front)).outcome == f"answer: {PROMPT}"

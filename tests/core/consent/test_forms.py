@@ -12,7 +12,7 @@ from core.consent.cards import as_before, changed_by, fields_of, filled_in, line
 CALL = {"command": "ls", "timeout_s": 5, "deep": True, "none": None}
 
 
-def test_a_field_for_each_argument_that_is_set() -> None:
+def test_a_form_has_a_field_for_each_argument_that_is_set() -> None:
     assert [(field.name, field.value) for field in fields_of(CALL)] == [
         ("command", "ls"),
         ("timeout_s", "5"),
@@ -30,7 +30,7 @@ def test_a_field_for_each_argument_that_is_set() -> None:
         ("command:", {"command": ""}),
     ],
 )
-def test_lines_change_what_they_name(text: str, changed: dict[str, Any]) -> None:
+def test_lines_change_the_arguments_they_name(text: str, changed: dict[str, Any]) -> None:
     assert changed_by(text, CALL, CALL) == {**CALL, **changed}
 
 
@@ -43,7 +43,7 @@ def test_a_value_is_not_sent_back_as_another_argument() -> None:
 
 
 @pytest.mark.parametrize("text", ["note: buy milk", "please ls", "", "command\n: x"])
-def test_other_texts_are_no_arguments(text: str) -> None:
+def test_other_texts_are_not_arguments(text: str) -> None:
     assert changed_by(text, CALL, CALL) is None
 
 

@@ -57,7 +57,7 @@ def needs_for(name: str | None) -> tuple[Need, ...]:
     return () if name is None else (Need(name),)
 
 
-def test_grants_cover_together_what_one_alone_does_not() -> None:
+def test_several_grants_together_cover_what_none_covers_alone() -> None:
     both = replace(WANTED, needs=(Need("git status"), Need("sort -u")))
     other = replace(GRANT, id="g2", pattern="sort -u")
     assert not covering([GRANT], both, now=1)
@@ -78,7 +78,7 @@ def test_grants_cover_together_what_one_alone_does_not() -> None:
         ("*", True),
     ],
 )
-def test_a_row_is_granted_by_its_name_and_by_no_pattern_on_it(pattern: str, fits: bool) -> None:
+def test_a_row_is_granted_by_its_name_and_not_by_a_pattern(pattern: str, fits: bool) -> None:
     assert covered([pattern], [Need("git log -3", row="@git log")], rated=True) is fits
 
 
@@ -113,11 +113,13 @@ def test_exact_grants_are_not_covered_by_patterns(pattern: str) -> None:
         (" *", "x", True, False),
     ],
 )
-def test_the_pattern_language(pattern: str | None, name: str | None, rated: bool, fits: bool) -> None:
+def test_patterns_match_by_the_rules_of_their_language(
+    pattern: str | None, name: str | None, rated: bool, fits: bool
+) -> None:
     assert covered([pattern], needs_for(name), rated=rated) is fits
 
 
 @given(st.text(), st.text())
-def test_a_pattern_without_a_star_at_its_end_fits_itself_alone(pattern: str, name: str) -> None:
+def test_a_pattern_without_a_star_at_its_end_matches_only_itself(pattern: str, name: str) -> None:
     if not pattern.endswith("*"):
         assert covered([pattern], needs_for(name), rated=True) is (pattern == name)

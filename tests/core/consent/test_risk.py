@@ -57,7 +57,7 @@ def test_dangerous_operations_raise_risk_as_whole_words(name: str, operation: st
     assert word(decision) == ("autonomous_unavailable" if raised else "run")
 
 
-def test_a_dangerous_operation_alone_does_not_make_a_person_be_asked() -> None:
+def test_a_dangerous_operation_alone_does_not_require_approval() -> None:
     assert word(judge(tool("never", "memory_write"))) == "run"
 
 
@@ -75,7 +75,7 @@ def test_a_get_is_dangerous_where_its_arguments_carry_risk(requirement: str, ans
 
 
 @pytest.mark.parametrize("name", ["shell", "write_file", "apply_patch", "delete_file", "http"])
-def test_default_dangerous_tools(name: str) -> None:
+def test_tools_that_are_dangerous_by_default_ask_under_every_preset(name: str) -> None:
     for preset in (Preset.WHITELIST, Preset.AUTO_LOOP, Preset.AUTO):
         policy = Policy(preset=preset, whitelist=frozenset({name}))
         assert word(judge(tool("never", name), policy=policy)) == "ask+"
@@ -97,7 +97,7 @@ def test_a_rated_tool_is_granted_by_pattern(granted: Grant, answer: str) -> None
     assert word(judge(tool("ask", "shell", rated=True), risk=risk, grants=(granted,))) == answer
 
 
-def test_always_would_cover_the_pattern_of_the_call() -> None:
+def test_always_covers_the_pattern_of_the_call() -> None:
     risk = Risk(Requirement.ASK, pattern="git status", reason="This command reads.")
     decision = judge(tool("ask", "shell", rated=True), risk=risk)
     assert decision == Ask("This command reads.", allow_always=True, pattern="git status")

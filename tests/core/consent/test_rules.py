@@ -38,7 +38,7 @@ def named(name: str, **facts: object) -> ApprovalRule:
         ("http", ALWAYS, ANN, ()),
     ],
 )
-def test_the_first_rule_that_fits_counts(
+def test_the_first_rule_that_matches_counts(
     tool: str, ask: Ask, person: Principal, expected: tuple[str, ...]
 ) -> None:
     rules = ApprovalRules(
@@ -72,11 +72,11 @@ def test_only_the_owner_approves_tools_outside_a_role() -> None:
         (ApprovalRule(VoteRule(), ask_in="slack:C1"), "slack:C1"),
     ],
 )
-def test_others_than_the_requester_are_asked_where_they_are(rule: ApprovalRule, place: str) -> None:
+def test_approvers_are_asked_where_the_rule_says(rule: ApprovalRule, place: str) -> None:
     assert rule.asked_in("ann") == place
 
 
-def test_it_escalates_only_where_there_is_somebody_to_turn_to() -> None:
+def test_a_gate_escalates_only_if_there_is_someone_to_ask() -> None:
     assert ApprovalRule(VoteRule(), escalate_after_s=60).escalates_at(5) is None
     assert ApprovalRule(VoteRule(escalate_to=("owner",)), escalate_after_s=1.5).escalates_at(5) == 1_500_005
     assert ApprovalRule(VoteRule(escalate_to=("owner",))).escalates_at(5) is None

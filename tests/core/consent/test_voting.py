@@ -69,7 +69,7 @@ def test_requester_and_owner_decide_by_default(voter: Principal, option: Option)
 
 
 @pytest.mark.parametrize("option", CHOICES)
-def test_past_its_time_no_answer_counts(option: Option) -> None:
+def test_after_the_deadline_no_answer_counts(option: Option) -> None:
     assert judge_vote(view(VoteRule()), ANN, option, now=0) == VoteCloses(option)
     assert judge_vote(view(VoteRule()), ANN, option, now=1) == VoteRefused(card_texts.TOO_LATE)
     assert judge_vote(view(VoteRule()), BOB, option, now=1) == VoteRefused(card_texts.NOT_ALLOWED_HERE)
@@ -79,7 +79,7 @@ def test_other_people_do_not_decide_by_default() -> None:
     assert isinstance(judge_vote(view(VoteRule()), BOB, Option.APPROVE), VoteRefused)
 
 
-def test_a_settled_prompt_tells_who_decided() -> None:
+def test_a_settled_gate_tells_who_decided() -> None:
     refused = judge_vote(view(VoteRule(), outcome=Option.APPROVE), ANN, Option.DENY)
     assert isinstance(refused, VoteRefused)
     assert "Approved by Ann" in refused.reason
@@ -98,7 +98,7 @@ def test_the_requester_can_be_excluded() -> None:
     assert judge_vote(view(rule), BOB, Option.DENY) == VoteCloses(Option.DENY)
 
 
-def test_a_quorum_is_counted_one_answer_a_person() -> None:
+def test_a_quorum_counts_one_answer_per_person() -> None:
     rule = VoteRule(approvers=("ann", "bob", "owner"), quorum=2)
     assert judge_vote(view(rule), ANN, Option.APPROVE) == VoteCounts(1)
     once = view(rule, ("ann", Option.APPROVE))
@@ -106,12 +106,12 @@ def test_a_quorum_is_counted_one_answer_a_person() -> None:
     assert judge_vote(once, BOB, Option.APPROVE) == VoteCloses(Option.APPROVE)
 
 
-def test_any_entitled_refusal_closes() -> None:
+def test_a_denial_by_any_approver_closes_the_gate() -> None:
     rule = VoteRule(approvers=("ann", "bob", "owner"), quorum=3)
     assert judge_vote(view(rule, ("ann", Option.APPROVE)), BOB, Option.DENY) == VoteCloses(Option.DENY)
 
 
-def test_always_must_be_offered() -> None:
+def test_always_counts_only_if_it_was_offered() -> None:
     plain = view(VoteRule(), options=(Option.APPROVE, Option.DENY))
     assert isinstance(judge_vote(plain, ANN, Option.ALWAYS), VoteRefused)
 
@@ -127,19 +127,19 @@ def test_a_question_takes_its_own_answers_and_no_others() -> None:
         assert isinstance(judge_vote(asked, ANN, other), VoteRefused), other
 
 
-def test_a_question_may_take_any_words() -> None:
+def test_a_question_may_take_any_text() -> None:
     asked = view(ASKED_ANN, replies=Replies((), free_text=True))
     assert judge_vote(asked, ANN, Wrote("approve")) == VoteCloses(Wrote("approve"))
     assert isinstance(judge_vote(asked, ANN, Option.APPROVE), VoteRefused)
 
 
 @pytest.mark.parametrize("voter", [BOB, OWNER])
-def test_only_who_is_asked_answers_a_question_and_others_see_why(voter: Principal) -> None:
+def test_only_the_person_asked_answers_a_question_and_others_see_why(voter: Principal) -> None:
     refused = judge_vote(view(ASKED_ANN, replies=COLOURS), voter, Chose(0, "red"))
     assert refused == VoteRefused("This question is for someone else.")
 
 
-def test_a_decision_takes_no_words() -> None:
+def test_an_approval_takes_no_text() -> None:
     assert isinstance(judge_vote(view(VoteRule()), ANN, Wrote("approve")), VoteRefused)
 
 
@@ -155,7 +155,7 @@ def test_a_person_demoted_to_guest_cannot_decide_for_others() -> None:
     assert judge_vote(view(VoteRule()), guest, Option.DENY) == VoteCloses(Option.DENY)  # their own call
 
 
-def test_a_voice_of_somebody_put_out_of_their_role_meanwhile_does_not_count() -> None:
+def test_a_vote_of_a_person_who_has_lost_their_role_does_not_count() -> None:
     asked = view(TEAM, ("bob", Option.APPROVE))
     assert judge_vote(asked, ANN, Option.APPROVE) == VoteCloses(Option.APPROVE)
     demoted = replace(asked, votes=(replace(asked.votes[0], role=Role.GUEST),))
@@ -167,7 +167,7 @@ def test_a_voice_of_somebody_put_out_of_their_role_meanwhile_does_not_count() ->
 LATER_BOB = VoteRule(approvers=("ann",), escalate_to=("bob",))
 
 
-def test_others_decide_once_it_is_escalated() -> None:
+def test_others_decide_once_the_gate_is_escalated() -> None:
     assert judge_vote(view(LATER_BOB), BOB, Option.APPROVE) == VoteRefused(card_texts.NOT_ALLOWED_HERE)
     escalated = replace(LATER_BOB, escalated=True)
     assert judge_vote(view(escalated), BOB, Option.APPROVE) == VoteCloses(Option.APPROVE)
@@ -175,12 +175,12 @@ def test_others_decide_once_it_is_escalated() -> None:
     assert isinstance(judge_vote(view(escalated), OWNER, Option.DENY), VoteRefused)
 
 
-def test_escalation_does_not_let_the_requester_in() -> None:
+def test_escalation_does_not_let_the_requester_decide() -> None:
     rule = VoteRule(approvers=("bob",), not_requester=True, escalate_to=("ann",), escalated=True)
     assert judge_vote(view(rule), ANN, Option.APPROVE) == VoteRefused(card_texts.REQUESTER_EXCLUDED)
 
 
-def test_each_of_several_who_agreed_counts_once() -> None:
+def test_each_of_several_approvers_counts_once() -> None:
     rule = VoteRule(approvers=("ann", "bob", "owner"), quorum=3)
     assert judge_vote(view(rule), ANN, Option.APPROVE) == VoteCounts(2)
     assert judge_vote(view(rule, ("bob", Option.APPROVE)), ANN, Option.APPROVE) == VoteCounts(1)

@@ -60,7 +60,7 @@ def chain(*hooks: Registered) -> Chain:
     return Chain(hooks, LeakDetector())
 
 
-async def test_the_lower_priority_is_asked_first_and_the_next_sees_what_it_made() -> None:
+async def test_the_lower_priority_is_called_first_and_the_next_sees_its_change() -> None:
     judged = await chain(
         hook("late", says("-LOW"), priority=200), hook("early", says("-HIGH"), priority=10)
     ).judge(SAID)
@@ -68,7 +68,7 @@ async def test_the_lower_priority_is_asked_first_and_the_next_sees_what_it_made(
     assert (judged.event.text, judged.changed) == ("hello-HIGH-LOW", True)
 
 
-async def test_of_equal_priority_the_first_named_is_asked_first() -> None:
+async def test_of_equal_priority_the_first_named_is_called_first() -> None:
     judged = await chain(hook("one", says("1")), hook("two", says("2"))).judge(SAID)
     assert isinstance(judged, Passed)
     assert judged.event.text == "hello12"
@@ -123,11 +123,11 @@ async def cancels_itself(event: HookEvent) -> Reply:
 
 
 @pytest.mark.parametrize("ask", [exits, cancels_itself])
-async def test_a_hook_that_would_end_the_program_has_failed(ask: Hook) -> None:
+async def test_a_hook_that_tries_to_end_the_program_has_failed(ask: Hook) -> None:
     assert await chain(hook("h", ask, closed=True)).judge(SAID) == Rejected("h", "it failed")
 
 
-async def test_a_hook_that_will_not_be_cancelled_holds_nothing_up() -> None:
+async def test_a_hook_that_ignores_cancellation_delays_nothing() -> None:
     let_go = asyncio.Event()
 
     async def stays(event: HookEvent) -> Reply:
@@ -173,12 +173,12 @@ async def test_an_invalid_reply_is_a_failure(said: Reply) -> None:
 
 
 @pytest.mark.parametrize("value", [object(), float("nan"), "\ud800", {1: "x", "y": object()}])
-async def test_arguments_that_no_json_holds_are_a_failure(value: object) -> None:
+async def test_arguments_that_are_not_json_are_a_failure(value: object) -> None:
     closed = chain(hook("h", patches(command=value), closed=True))
     assert await closed.judge(CALLED) == Rejected("h", "it failed")
 
 
-async def test_a_reason_is_reported_as_text_and_cut() -> None:
+async def test_a_reason_is_reported_as_text_and_truncated() -> None:
     async def ask(event: HookEvent) -> Reply:
         return Reject("no " * 1_000)
 

@@ -84,7 +84,7 @@ def entry(seq: int, text: str, *, after_us: int = 0) -> Entry:
     return Entry(seq, None, START + after_us, UserSaid(text))
 
 
-async def test_it_shows_what_was_said_in_all_threads_fenced_and_no_calls() -> None:
+async def test_a_summary_is_asked_for_with_the_text_of_all_threads_fenced_and_no_calls() -> None:
     one = [
         entry(1, "hello"),
         Entry(2, None, START, ToolCalled("c", "shell", '{"command": "ls"}')),

@@ -99,7 +99,9 @@ async def test_a_text_after_the_card_is_the_answer(front: Front) -> None:
 
 
 @pytest.mark.parametrize("text", ["blue", "red", "yes"])
-async def test_a_text_from_before_the_card_is_none_however_late_it_comes(front: Front, text: str) -> None:
+async def test_a_text_from_before_the_card_is_not_an_answer_however_late_it_arrives(
+    front: Front, text: str
+) -> None:
     asked = await Asked.open(front, ANY_WORDS)
     assert queued(await asked.front.says(OWNER_ACCOUNT, text, order=CARD_AT - 1))
     assert await asked.answer() is None
@@ -111,7 +113,7 @@ async def test_a_reply_to_the_card_is_the_answer(front: Front) -> None:
     assert await asked.answer() == Chose(0, "red")
 
 
-async def test_nothing_answers_what_was_not_shown_yet(front: Front) -> None:
+async def test_nothing_answers_a_card_that_was_not_shown_yet(front: Front) -> None:
     asked = await Asked.open(front, ANY_WORDS, shown=False)
     assert queued(await asked.front.says(OWNER_ACCOUNT, "blue", order=CARD_AT + 1))
 
@@ -131,7 +133,7 @@ async def test_a_press_outside_the_choices_is_refused(front: Front, choice: int)
     assert await asked.answer() is None
 
 
-async def test_with_two_open_prompts_no_text_answers(front: Front) -> None:
+async def test_with_two_open_gates_no_text_answers(front: Front) -> None:
     asked = await Asked.open(front, ANY_WORDS)
     other = replace(question(ANY_WORDS, asked.start), id="9876543210", call_id="call-2")
     await _second_prompt(asked, other)
@@ -155,7 +157,7 @@ async def _second_prompt(asked: Asked, other: Gate) -> None:
         await store.outbox.record_part_sent(card.id, Posted(CARD, f"{CARD_AT:09}"), last=True)
 
 
-async def test_a_text_with_a_file_is_more_than_an_answer(front: Front) -> None:
+async def test_a_text_with_a_file_is_not_an_answer(front: Front) -> None:
     asked = await Asked.open(front, ANY_WORDS)
     file = Attachment("h", "a.txt", "text/plain", 3)
     assert queued(await asked.front.says(OWNER_ACCOUNT, "red", order=CARD_AT + 1, attachments=(file,)))

@@ -99,7 +99,7 @@ async def test_successive_settings_add_up(front: Front) -> None:
         *("dangerous", "timeout shell", "timeout shell 0", "timeout shell ten", "timeout shell 86401"),
     ],
 )
-async def test_anything_else_changes_nothing_and_tells_how(front: Front, words: str) -> None:
+async def test_anything_else_changes_nothing_and_shows_the_usage(front: Front, words: str) -> None:
     await front.says(OWNER_ACCOUNT)
     assert "Type /approvals followed by manual, " in await told(front, OWNER_ACCOUNT, f"/approvals {words}")
     assert await standing(front) == ConsentSettings()
@@ -136,7 +136,7 @@ async def test_only_the_owner_exceeds_the_configured_policy(
     assert "Approvals here" in await told(front, OWNER_ACCOUNT, f"/approvals {scope}{words}")
 
 
-async def test_a_tool_that_does_not_exist_can_not_be_set(front: Front) -> None:
+async def test_a_tool_that_does_not_exist_cannot_be_set(front: Front) -> None:
     await front.says(OWNER_ACCOUNT)
     for words in ("whitelist time shel", "dangerous shel", "timeout shel 60"):
         assert await told(front, OWNER_ACCOUNT, f"/approvals {words}") == "There is no tool named shel."
@@ -223,7 +223,7 @@ async def test_without_always_there_is_no_session_grant(front: Front, word: str)
     assert await granted(front) == []
 
 
-async def test_grants_are_listed_and_taken_back(front: Front) -> None:
+async def test_grants_are_listed_and_revoked(front: Front) -> None:
     assert "You have no grants" in await told(front, OWNER_ACCOUNT, "/grants")
     gate = await asked(front)
     await front.says(OWNER_ACCOUNT, f"/approve {gate.id} session")
@@ -241,7 +241,7 @@ async def test_grants_are_listed_and_taken_back(front: Front) -> None:
     assert "no grant" in await told(front, OWNER_ACCOUNT, "/grants revoke all")
 
 
-async def test_nothing_of_this_reaches_the_model(front: Front) -> None:
+async def test_none_of_these_commands_reach_the_model(front: Front) -> None:
     start = (await front.says(OWNER_ACCOUNT)).started
     assert start is not None
     for words in ("/approvals", "/approvals manual", "/grants", "/grants revoke all", "/approvals nonsense"):

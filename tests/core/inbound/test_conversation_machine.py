@@ -587,7 +587,7 @@ class TestConversationMachine(ConversationMachine.TestCase):
     def pairs(self, profile: Profile, proof_record: ProofRecord) -> None:
         self.profile, self.record = profile, proof_record
 
-    def test_in_any_order(self) -> None:
+    def test_commands_and_messages_keep_their_promises_in_any_order(self) -> None:
         PAIRS.clear()
         self.runTest()
         rows = [[PAIRS[before, after] for after in RULES] for before in RULES]

@@ -121,7 +121,7 @@ async def test_the_next_text_goes_to_the_vault_or_nowhere(
 
 
 @pytest.mark.parametrize("before, direct", [(nothing, False), (expires, True), (expires, False)])
-async def test_of_a_command_nothing_but_its_name_is_kept_in_groups_and_after_expiry_too(
+async def test_only_the_name_of_a_command_is_stored_in_groups_and_after_expiry_too(
     front: Front, tmp_path: Path, before: Step, *, direct: bool
 ) -> None:
     await before(front, await Asked.open(front, SECRET))
@@ -130,7 +130,7 @@ async def test_of_a_command_nothing_but_its_name_is_kept_in_groups_and_after_exp
 
 
 @pytest.mark.parametrize("name", ["/new", "/help", "/status"])
-async def test_a_command_is_answered_with_that_the_request_is_still_open(front: Front, name: str) -> None:
+async def test_a_command_is_answered_that_the_request_is_still_open(front: Front, name: str) -> None:
     await Asked.open(front, SECRET)
     await front.says(OWNER_ACCOUNT, name, order=CARD_AT + 1)
     assert front.heard(OWNER_ACCOUNT)[-1] == credentials.still_waited_for("garden")
@@ -142,7 +142,7 @@ async def test_stop_says_that_the_request_is_over(front: Front) -> None:
     assert front.heard(OWNER_ACCOUNT)[-1] == credentials.ended("garden")
 
 
-async def test_in_another_private_conversation_it_is_the_credential(front: Front) -> None:
+async def test_a_message_in_another_private_conversation_is_the_credential(front: Front) -> None:
     asked = await Asked.open(front, SECRET)
     accepted = await front.says(OWNER_ACCOUNT, PASSWORD, place="another")
     assert accepted.outcome == f"credential: stored for {PROMPT}"
@@ -150,7 +150,9 @@ async def test_in_another_private_conversation_it_is_the_credential(front: Front
     assert accepted.started.turn_id == asked.start.turn_id
 
 
-async def test_in_a_group_it_is_withheld_aloud_and_the_request_stays_open(front: Front) -> None:
+async def test_in_a_group_the_message_is_withheld_with_a_notice_and_the_request_stays_open(
+    front: Front,
+) -> None:
     asked = await Asked.open(front, SECRET)
     accepted = await front.says(OWNER_ACCOUNT, PASSWORD, direct=False)
     assert accepted.outcome == "credential: not in private"
@@ -158,7 +160,7 @@ async def test_in_a_group_it_is_withheld_aloud_and_the_request_stays_open(front:
     assert await asked.answer() is None
 
 
-async def test_other_parts_of_the_same_message_share_its_fate(front: Front) -> None:
+async def test_other_parts_of_the_same_message_are_withheld_too(front: Front) -> None:
     await Asked.open(front, SECRET)
     first = await front.says(OWNER_ACCOUNT, PASSWORD, order=CARD_AT + 1, album="a", attachments=(PHOTO,))
     second = await front.says(OWNER_ACCOUNT, PASSWORD, order=CARD_AT + 2, album="a", attachments=(PHOTO,))
@@ -182,13 +184,13 @@ async def test_a_credential_sent_after_the_request_ended_is_not_stored(front: Fr
     assert await kept(front) == {}
 
 
-async def test_the_form_takes_nothing_of_another_person(front: Front) -> None:
+async def test_the_form_accepts_nothing_from_another_person(front: Front) -> None:
     asked = await Asked.open(front, SECRET)
     accepted = await front.presses("mia", PROMPT, 1, form=PASSWORD)
     assert accepted.outcome == f"refused: answer to {PROMPT}"
     assert (await kept(front), await asked.answer()) == ({}, None)
 
 
-async def test_another_person_is_heard_as_ever(front: Front) -> None:
+async def test_messages_of_another_person_are_accepted_as_usual(front: Front) -> None:
     await Asked.open(front, SECRET)
     assert (await front.says("stranger", "hello")).outcome.startswith("refused")

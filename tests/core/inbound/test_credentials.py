@@ -129,7 +129,7 @@ async def test_a_late_credential_ends_the_request(front: Front) -> None:
     assert await kept(front) == {}
 
 
-async def test_a_vault_that_takes_nothing_keeps_the_question_open(front: Front) -> None:
+async def test_a_vault_that_stores_nothing_keeps_the_request_open(front: Front) -> None:
     def refuse(name: str, value: str) -> SealedSecret:
         raise VaultError("the vault's key is missing")
 
@@ -141,7 +141,7 @@ async def test_a_vault_that_takes_nothing_keeps_the_question_open(front: Front) 
     assert await asked.answer() is None
 
 
-async def test_words_handed_in_with_the_card_are_kept_too_and_a_press_cancels(front: Front) -> None:
+async def test_a_credential_handed_in_with_the_card_is_stored_too_and_a_press_cancels(front: Front) -> None:
     asked = await Asked.open(front, SECRET)
     accepted = await front.presses(OWNER_ACCOUNT, PROMPT, 1, form=PASSWORD)
     assert accepted.outcome == f"answer: {PROMPT}"
@@ -150,7 +150,7 @@ async def test_words_handed_in_with_the_card_are_kept_too_and_a_press_cancels(fr
     assert await asked.answer() == Wrote("[stored in the vault as garden]")
 
 
-async def test_its_button_cancels(front: Front) -> None:
+async def test_the_button_cancels_the_request(front: Front) -> None:
     asked = await Asked.open(front, SECRET)
     await front.presses(OWNER_ACCOUNT, PROMPT, 0)
     assert await asked.answer() == Chose(0, "Cancel")
@@ -167,7 +167,7 @@ async def test_another_person_cannot_give_the_credential(front: Front) -> None:
     assert await asked.answer() is None
 
 
-async def test_a_correction_of_it_is_not_kept(front: Front, tmp_path: Path) -> None:
+async def test_a_correction_of_the_credential_is_not_stored(front: Front, tmp_path: Path) -> None:
     await Asked.open(front, SECRET)
     await front.says(OWNER_ACCOUNT, "not this", order=CARD_AT + 1)
     given = f"chat:{front.said}"
@@ -176,7 +176,7 @@ async def test_a_correction_of_it_is_not_kept(front: Front, tmp_path: Path) -> N
     assert not written_down(tmp_path, PASSWORD)
 
 
-async def test_the_message_is_taken_away_or_its_writer_asked_to_do_so(front: Front) -> None:
+async def test_the_message_is_deleted_or_its_writer_is_asked_to_delete_it(front: Front) -> None:
     await Asked.open(front, SECRET)
     accepted = await front.says(OWNER_ACCOUNT, PASSWORD, order=CARD_AT + 1, ref=THEIRS, reply_to=CARD)
     (away,) = [row for row in accepted.outbox if not row.message.blocks]

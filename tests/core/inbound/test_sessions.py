@@ -78,12 +78,12 @@ async def test_the_same_key_leads_to_the_same_thread(door: Door) -> None:
     assert await door("room") == await door("room")
 
 
-async def test_none_and_the_empty_text_and_a_name_are_three_threads(door: Door) -> None:
+async def test_a_missing_an_empty_and_a_named_key_are_three_threads(door: Door) -> None:
     assert len({await door(None), await door(""), await door("ext-1")}) == 3
     assert await door(None) == await door(None)
 
 
-async def test_other_channel_or_other_person_is_another_thread(door: Door) -> None:
+async def test_another_channel_or_another_person_is_another_thread(door: Door) -> None:
     mine = await door("room")
     assert await door("room", channel="web") != mine
     assert await door("room", person="bob") != mine
@@ -95,7 +95,7 @@ async def test_an_unknown_uuid_becomes_the_new_threads_own_id(door: Door, *, das
     assert await door(str(wanted) if dashed else wanted.hex) == str(wanted)
 
 
-async def test_ones_own_thread_without_a_key_is_adopted_by_its_id(door: Door) -> None:
+async def test_a_persons_own_thread_without_a_key_is_adopted_by_its_id(door: Door) -> None:
     first = await door("room")
     second = await door("room", text="/new")
     assert second != first
@@ -108,7 +108,7 @@ async def test_a_thread_that_has_a_key_is_not_adopted_elsewhere(door: Door) -> N
     assert await door(first, channel="web") != first
 
 
-async def test_somebody_elses_thread_is_never_reached_by_its_id(door: Door) -> None:
+async def test_a_thread_of_another_person_is_never_reached_by_its_id(door: Door) -> None:
     old = await door("room")
     await door("room", text="/new")
     stolen = await door(old, person="bob")
@@ -116,7 +116,7 @@ async def test_somebody_elses_thread_is_never_reached_by_its_id(door: Door) -> N
     assert await door(old, channel="web") == old
 
 
-async def test_thirty_at_once_find_one_thread(door: Door) -> None:
+async def test_thirty_messages_at_once_find_one_thread(door: Door) -> None:
     found = await asyncio.gather(*(door("room") for _ in range(30)))
     assert len(set(found)) == 1
 

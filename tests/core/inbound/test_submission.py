@@ -98,7 +98,7 @@ from core.inbound.submission import (
         ("/close it", UnknownCommand("close")),
     ],
 )
-def test_commands_and_answers(text: str, meaning: object) -> None:
+def test_commands_and_answers_are_recognized(text: str, meaning: object) -> None:
     assert parse_submission(text) == meaning
 
 

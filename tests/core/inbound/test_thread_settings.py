@@ -46,14 +46,16 @@ async def kept(front: Front) -> list[ThreadSettings]:
 
 
 @pytest.mark.parametrize("words, settings, said", SET)
-async def test_it_is_set_and_said(front: Front, words: str, settings: ThreadSettings, said: str) -> None:
+async def test_a_setting_is_stored_and_confirmed(
+    front: Front, words: str, settings: ThreadSettings, said: str
+) -> None:
     await front.says(OWNER_ACCOUNT, "hello")
     assert said in await told(front, words)
     assert await kept(front) == [settings]
     assert said in await told(front, words.split()[0])
 
 
-def test_each_amount_says_what_is_seen_and_how_to_change_it() -> None:
+def test_each_verbosity_says_what_is_shown_and_how_to_change_it() -> None:
     said = {chosen: texts.verbosity(chosen) for chosen in Verbosity}
     assert "answers only" in said[Verbosity.OFF]
     assert "steps" in said[Verbosity.ON]
@@ -62,7 +64,7 @@ def test_each_amount_says_what_is_seen_and_how_to_change_it() -> None:
     assert {"verbose", "model", "think"} <= {name for name, _ in texts.COMMANDS}
 
 
-async def test_settings_keep_one_another_and_hold_in_their_conversation_alone(front: Front) -> None:
+async def test_settings_do_not_overwrite_each_other_and_hold_only_in_their_conversation(front: Front) -> None:
     for person in (OWNER_ACCOUNT, "gus"):
         await front.says(person, "hello")
     for words in ("/verbose on", "/model Big", "/think high"):
@@ -86,7 +88,7 @@ async def test_other_words_change_nothing(front: Front, words: str) -> None:
 
 
 @pytest.mark.parametrize("words", ["/verbose on", "/model Big", "/think low"])
-async def test_before_there_is_a_conversation_nothing_is_set(front: Front, words: str) -> None:
+async def test_without_a_conversation_nothing_is_set(front: Front, words: str) -> None:
     name = words.split()[0][1:]
     assert await told(front, words) == thread_commands.NO_THREAD.format(name=name)
     assert await told(front, f"/{name}")

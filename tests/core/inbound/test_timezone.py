@@ -23,7 +23,7 @@ async def told(front: Front, words: str, person: str = OWNER_ACCOUNT) -> str:
     return "\n".join(text_of(row.message) for row in accepted.outbox)
 
 
-async def test_alone_it_shows_the_persons_and_the_hubs(front: Front) -> None:
+async def test_the_command_alone_shows_the_zones_of_the_person_and_of_the_hub(front: Front) -> None:
     assert await told(front, "/timezone") == (
         "You use the hub's time zone, UTC. Set your own with /timezone Europe/Berlin."
     )
@@ -34,12 +34,12 @@ async def test_alone_it_shows_the_persons_and_the_hubs(front: Front) -> None:
 
 
 @pytest.mark.parametrize("words", ["America/New_York", "america/new_york", "America/New York"])
-async def test_it_sets_a_zone_in_any_case(front: Front, words: str) -> None:
+async def test_the_command_sets_a_zone_in_any_case(front: Front, words: str) -> None:
     assert "Your time zone is America/New_York." in await told(front, f"/timezone {words}")
     assert (await front.store.people.preferences(OWNER.user_id)).timezone == "America/New_York"
 
 
-async def test_it_sets_that_of_its_writer_alone(front: Front) -> None:
+async def test_the_command_sets_only_the_zone_of_its_writer(front: Front) -> None:
     await told(front, "/timezone Asia/Tokyo", "gus")
     assert (await front.store.people.preferences(OWNER.user_id)).timezone is None
     guest = await front.user_of("gus")
@@ -58,7 +58,7 @@ async def test_it_sets_that_of_its_writer_alone(front: Front) -> None:
         ("Europe", "I don't know the time zone Europe."),
     ],
 )
-async def test_an_unknown_zone_is_refused_with_near_ones(front: Front, words: str, near: str) -> None:
+async def test_an_unknown_zone_is_refused_with_similar_names(front: Front, words: str, near: str) -> None:
     await told(front, "/timezone Asia/Tokyo")
     accepted = await front.says(OWNER_ACCOUNT, f"/timezone {words}")
     (row,) = accepted.outbox

@@ -100,7 +100,7 @@ def model(
 # --- replies ---------------------------------------------------------------------------------------------
 
 
-async def test_text_and_usage(provider: ModelSimulator, model: AnthropicModel) -> None:
+async def test_a_reply_has_text_and_usage(provider: ModelSimulator, model: AnthropicModel) -> None:
     provider.enqueue(
         text("Grüße 部署 🚀", chunk_chars=1, segment_bytes=3, usage=SimulatedUsage(70, 6, cached_tokens=64))
     )
@@ -111,13 +111,15 @@ async def test_text_and_usage(provider: ModelSimulator, model: AnthropicModel) -
     assert (reply.origin.provider, reply.origin.model, reply.truncated) == ("anthropic", "sim-1", False)
 
 
-async def test_a_call_cut_at_the_limit_is_marked(provider: ModelSimulator, client: httpx.AsyncClient) -> None:
+async def test_a_call_truncated_at_the_limit_is_marked(
+    provider: ModelSimulator, client: httpx.AsyncClient
+) -> None:
     provider.enqueue(tools(CALL), fault=CutArguments(keep_chars=6))
     _, reply = await collect(claude(client, provider.anthropic_base_url), asking("Hi"))
     assert (reply.truncated, reply.calls[0].arguments) == (True, '{"comm')
 
 
-async def test_a_character_cut_in_two_by_the_provider_is_whole_again() -> None:
+async def test_a_character_split_by_the_provider_is_joined_again() -> None:
     assembler = ReplyAssembler(name="main", model="m", host="h")
     halves = [delta(0, "text_delta", text=half) for half in ("a\ud83d", "\ude80b")]
     stream = [A_START, start(0, {"type": "text", "text": ""}), *halves, a_end("end_turn"), A_STOP]
@@ -151,7 +153,7 @@ FAULTS: list[tuple[Fault, type[ModelError]]] = [
 
 
 @pytest.mark.parametrize("fault, kind", FAULTS)
-async def test_every_fault_has_its_error(
+async def test_every_fault_raises_its_error(
     provider: ModelSimulator, model: AnthropicModel, fault: Fault, kind: type[ModelError]
 ) -> None:
     provider.fault(fault)
@@ -162,7 +164,9 @@ async def test_every_fault_has_its_error(
     assert (await collect(model, asking("say: fine")))[1].text, "the next call suffers from the last"
 
 
-async def test_an_overlong_prompt_is_an_overflow(provider: ModelSimulator, model: AnthropicModel) -> None:
+async def test_a_prompt_that_is_too_long_is_an_overflow(
+    provider: ModelSimulator, model: AnthropicModel
+) -> None:
     provider.provider.context_tokens = 5000
     with pytest.raises(ContextOverflow, match="exceed context limit"):
         await collect(model, asking("x" * 10_000))
@@ -209,7 +213,7 @@ def blocks(body: dict[str, Any]) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("style", [ThinkingStyle.ADAPTIVE, ThinkingStyle.BUDGET])
-async def test_thinking_is_given_back_to_the_model_that_had_it_and_to_no_other(
+async def test_thinking_is_returned_only_to_the_model_it_came_from(
     provider: ModelSimulator, client: httpx.AsyncClient, style: ThinkingStyle
 ) -> None:
     provider.enqueue(tools(CALL, thinking="First this,\nthen 部."))
@@ -259,7 +263,7 @@ async def test_thinking_between_text_and_calls_stays_where_it_was(
     assert blocks(elsewhere)[1] == ["text", "tool_use", "tool_use"]
 
 
-async def test_thinking_takes_room_of_its_own_and_no_temperature(
+async def test_thinking_gets_its_own_tokens_and_no_temperature_is_sent(
     provider: ModelSimulator, client: httpx.AsyncClient
 ) -> None:
     able: dict[str, Any] = {"max_temperature": 1.0, "max_output_tokens": 10_000}
@@ -323,7 +327,9 @@ async def test_parameters_a_provider_refuses_are_omitted_from_then_on(
     assert first != second or "signature" in message
 
 
-async def test_other_refusals_teach_nothing(provider: ModelSimulator, client: httpx.AsyncClient) -> None:
+async def test_other_refusals_change_no_later_request(
+    provider: ModelSimulator, client: httpx.AsyncClient
+) -> None:
     asked = claude(client, provider.anthropic_base_url, style=ThinkingStyle.ADAPTIVE)
     for message in ("max_tokens: 9 > 8", "messages.0.content: Field required", "`temperature` is too high"):
         provider.fault(refusal(message))
@@ -337,7 +343,7 @@ async def test_other_refusals_teach_nothing(provider: ModelSimulator, client: ht
 
 
 @given(st.lists(SAID, min_size=1, max_size=12))
-def test_any_journal_is_a_conversation_that_the_api_takes(said: list[Said]) -> None:
+def test_any_journal_makes_a_conversation_that_the_api_accepts(said: list[Said]) -> None:
     body = json.loads(
         RequestTexts(model="m-1", host="h").encoded(ModelRequest("", called_once(said)), Dialect())
     )
@@ -404,7 +410,7 @@ def test_an_empty_answer_is_an_answer() -> None:
     assert assembler.finish().text == ""
 
 
-async def test_a_reply_shown_in_pieces_is_told_once(
+async def test_a_reply_shown_in_pieces_is_reported_once(
     provider: ModelSimulator, client: httpx.AsyncClient
 ) -> None:
     provider.enqueue(Reply("one two three", thinking="hidden", chunk_chars=4))

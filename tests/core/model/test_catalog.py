@@ -11,7 +11,7 @@ ROWS = tomllib.loads(TABLE.read_text())
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_every_row_is_found_by_its_name_and_makes_sense(name: str) -> None:
+def test_every_row_is_found_by_its_name_and_is_plausible(name: str) -> None:
     row = ROWS[name]
     known = known_model("openai", name)
     able = known.abilities
@@ -43,13 +43,13 @@ def test_every_row_is_found_by_its_name_and_makes_sense(name: str) -> None:
         ("o3-mini-high", "o3-mini"),
     ],
 )
-def test_a_model_is_known_by_the_longest_beginning_of_its_name(name: str, row: str) -> None:
+def test_a_model_is_found_by_the_longest_matching_prefix_of_its_name(name: str, row: str) -> None:
     assert known_model("openai", name) == known_model("openai", row)
     assert known_model("openai", name).abilities.context_tokens == ROWS[row]["context"]
 
 
 @pytest.mark.parametrize("name", ["sim-1", "gpt-4omega", "o3x", "gpt", "", "my-gpt-5", "llama3.3:70b"])
-def test_of_another_model_nothing_is_assumed_but_that_it_may_think(name: str) -> None:
+def test_nothing_is_assumed_of_an_unknown_model_except_that_it_may_think(name: str) -> None:
     for provider, style in (("openai", ThinkingStyle.EFFORT), ("anthropic", ThinkingStyle.ADAPTIVE)):
         known = known_model(provider, name)
         assert known.abilities == ModelAbilities(thinking=style)
@@ -74,7 +74,7 @@ def test_a_free_model_has_no_price() -> None:
     assert known_model("openai", "openai/gpt-5-mini").price == Price(0.25, 2.0, 0.025)
 
 
-def test_cached_tokens_cost_what_they_cost() -> None:
+def test_cached_tokens_have_their_own_price() -> None:
     usage = Usage(1000, 100, cached_input_tokens=600, cache_write_tokens=300)
     assert Price(3.0, 15.0, 0.3, 3.75).applied(usage).cost_micro_usd == 300 + 1500 + 180 + 1125
     assert Price(3.0, 15.0).applied(usage).cost_micro_usd == 3000 + 1500

@@ -167,7 +167,7 @@ EVERY_TEXT = [text for text, _ in [*TEXTS, *CALLS]]
 
 
 @pytest.mark.parametrize("text", EVERY_TEXT)
-def test_each_text_reads_the_same_cut_at_any_two_places(text: str) -> None:
+def test_each_text_is_cleaned_the_same_when_it_is_split_at_any_two_places(text: str) -> None:
     for first in range(len(text) + 1):
         same_in_pieces(text, [text[:first], text[first:]])
     same_in_pieces(text, list(text))
@@ -184,12 +184,14 @@ PARTS = [
 
 
 @given(st.lists(st.sampled_from(PARTS), max_size=14).map("".join), st.lists(st.integers(0, 400), max_size=40))
-def test_any_text_in_any_pieces_reads_the_same(text: str, ends: list[int]) -> None:
+def test_any_text_is_cleaned_the_same_in_any_pieces(text: str, ends: list[int]) -> None:
     same_in_pieces(text, in_pieces(text, ends))
 
 
 @given(st.sampled_from(EVERY_TEXT), st.sampled_from(EVERY_TEXT), st.lists(st.integers(0, 400), max_size=20))
-def test_any_two_texts_of_the_table_read_the_same_in_pieces(one: str, other: str, ends: list[int]) -> None:
+def test_any_two_texts_of_the_table_are_cleaned_the_same_in_pieces(
+    one: str, other: str, ends: list[int]
+) -> None:
     same_in_pieces(f"{one}\n{other}", in_pieces(f"{one}\n{other}", ends))
 
 
@@ -213,7 +215,7 @@ def test_plain_text_is_shown_at_once_after_reasoning() -> None:
     assert shown == ["Well", ", the", " sky", " is [blue](x)", " and", "", " `so` on", ".", "\nMore"]
 
 
-def test_a_split_tag_never_flashes() -> None:
+def test_a_split_tag_is_never_shown() -> None:
     cleaner = Cleaner()
     shown = [cleaner.feed(one) for one in "A <think>b</think> c"]
     assert "".join(shown) == "A  c"
@@ -374,5 +376,5 @@ def test_independently_written_cases_are_read_as_expected(case: dict[str, Any]) 
 
 
 @given(st.sampled_from(CASES), st.lists(st.integers(0, 10_000), max_size=20))
-def test_each_of_those_cases_reads_the_same_in_any_pieces(case: dict[str, Any], ends: list[int]) -> None:
+def test_each_of_those_cases_is_cleaned_the_same_in_any_pieces(case: dict[str, Any], ends: list[int]) -> None:
     same_in_pieces(case["in"], in_pieces(case["in"], ends))

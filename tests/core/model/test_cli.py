@@ -130,7 +130,7 @@ async def test_no_message_is_a_command_to_the_cli(tmp_path: Path, text: str) -> 
 
 
 @pytest.mark.parametrize("first", [None, {"type": "system", "subtype": "init", "tools": ["Bash"]}])
-def test_a_cli_that_announces_tools_of_its_own_or_none_at_all_is_refused(first: object) -> None:
+def test_a_cli_that_lists_its_own_tools_or_no_list_at_all_is_refused(first: object) -> None:
     output = CliOutput("agent", {"mcp__hubbub__shell": "shell"})
     result = {"type": "result", "result": "done"}
     with pytest.raises(ModelMisconfigured):

@@ -62,7 +62,7 @@ def after(text: str, tool: str, status: ResultStatus, result: str) -> str:
         ("note: 部署 🚀", "memory_write", {"text": "部署 🚀"}),
     ],
 )
-def test_requests_it_understands(text: str, tool: str, arguments: dict[str, str]) -> None:
+def test_the_demo_understands_these_requests(text: str, tool: str, arguments: dict[str, str]) -> None:
     assert asked_for(text) == (tool, arguments)
 
 
@@ -101,7 +101,7 @@ def test_requests_it_understands(text: str, tool: str, arguments: dict[str, str]
         ("Ask:\nwhy?\n", "ask_user", {"question": "why?"}),
     ],
 )
-def test_requests_it_understands_only_with_their_tool(
+def test_the_demo_understands_these_requests_only_with_their_tool(
     text: str, tool: str, arguments: dict[str, object]
 ) -> None:
     assert asked_for(text, *BASE, tool) == (tool, arguments)
@@ -124,7 +124,7 @@ def test_the_demo_repeats_other_text_with_a_hint(text: str) -> None:
 @pytest.mark.parametrize(
     "text, tool", [("what time is it", "time"), ("run: ls", "shell"), ("note: x", "memory_write")]
 )
-def test_a_tool_that_is_not_on_offer_is_named(text: str, tool: str) -> None:
+def test_a_tool_that_is_not_offered_is_named(text: str, tool: str) -> None:
     reply = answer(request(text, offered=()))
     assert reply.calls == ()
     assert reply.text == f"This needs the tool `{tool}`, which is not available to me here."
@@ -230,7 +230,7 @@ def test_the_demo_reports_unavailable_tools_with_its_results() -> None:
     assert text == "Noted: a\n\nThis needs the tool `shell`, which is not available to me here."
 
 
-def test_an_old_request_is_not_taken_up_again() -> None:
+def test_an_old_request_is_not_repeated() -> None:
     reply = answer(request("run: rm x", AssistantSaid("I would not."), Note("Be brief."), "hello"))
     assert reply.calls == ()
     assert "rm x" not in reply.text
@@ -279,7 +279,7 @@ def test_the_introduction_names_only_what_can_be_asked_for() -> None:
     assert "I understand" not in answer(request(offered=())).text
 
 
-async def test_its_text_comes_in_a_few_pieces() -> None:
+async def test_the_text_of_the_demo_arrives_in_a_few_pieces() -> None:
     deltas, reply = await collect(DemoModel(), request("hello"))
     assert 2 <= len(deltas) <= 10
     assert "".join(deltas) == reply.text

@@ -44,7 +44,7 @@ async def test_calls_one_after_the_other_share_one_connection() -> None:
     assert len(server.seen) == 20
 
 
-async def test_a_connection_is_used_again_though_the_bodys_end_comes_late() -> None:
+async def test_a_connection_is_reused_even_if_the_body_ends_late() -> None:
     """Gateways send the end of the body apart from the end of the reply, a moment later."""
     whole = answer(recorded("text.sse"))
     connections = 0
@@ -65,7 +65,7 @@ async def test_a_connection_is_used_again_though_the_bodys_end_comes_late() -> N
     assert connections == 1
 
 
-async def test_a_connection_is_used_again_after_an_error_too() -> None:
+async def test_a_connection_is_reused_after_an_error_too() -> None:
     bodies = [
         answer(b'{"error": {"message": "no"}}', status="400 Bad Request", media_type="application/json")
     ] * 3
@@ -88,7 +88,7 @@ async def test_hundreds_of_calls_are_in_flight_together() -> None:
         assert server.connections == 300
 
 
-async def test_connections_are_aiohttps_own() -> None:
+async def test_connection_errors_come_from_aiohttp() -> None:
     async with plain_client() as client:
         with pytest.raises(ModelUnavailable) as caught:
             await collect(model(client, "http://127.0.0.1:1/v1"), asking("Hi"))
@@ -107,7 +107,7 @@ async def test_a_redirect_is_not_followed() -> None:
     assert other.seen == []
 
 
-async def test_no_cookies_are_kept_and_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_cookies_are_kept_and_the_environment_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
     reply = answer(recorded("text.sse"), headers="Set-Cookie: track=1; Path=/\r\n")

@@ -53,7 +53,7 @@ def last(body: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("wire, kind", [("openai", "image_url"), ("anthropic", "image")])
-async def test_a_model_that_sees_gets_the_bytes_with_the_newest_words(
+async def test_a_model_with_vision_gets_the_bytes_with_the_newest_message(
     wire: str, kind: str, provider: ModelSimulator, client: httpx.AsyncClient
 ) -> None:
     await collect(asked(wire, client, provider, sees=True), REQUEST)
@@ -67,7 +67,7 @@ async def test_a_model_that_sees_gets_the_bytes_with_the_newest_words(
 
 
 @pytest.mark.parametrize("wire", ["openai", "anthropic"])
-async def test_a_model_that_does_not_see_gets_words_and_no_bytes(
+async def test_a_model_without_vision_gets_words_and_no_bytes(
     wire: str, provider: ModelSimulator, client: httpx.AsyncClient
 ) -> None:
     await collect(asked(wire, client, provider, sees=False), REQUEST)
@@ -92,7 +92,7 @@ async def test_an_image_the_provider_refuses_is_left_out_of_this_request_alone(
 
 
 @pytest.mark.parametrize("wire", ["openai", "anthropic"])
-async def test_a_model_that_turns_out_not_to_see_is_shown_no_further_image(
+async def test_a_model_that_turns_out_to_have_no_vision_is_shown_no_further_image(
     wire: str, provider: ModelSimulator, client: httpx.AsyncClient
 ) -> None:
     model = asked(wire, client, provider, sees=True)

@@ -62,9 +62,7 @@ STREAMS = ["openai: usual", "openai: CRLF", "openai: whole", "anthropic: usual",
 
 
 @pytest.mark.parametrize("name", STREAMS)
-async def test_a_body_cut_between_two_pieces_at_any_byte_is_the_same_reply(
-    name: str, profile: Profile
-) -> None:
+async def test_a_body_split_in_two_at_any_byte_is_the_same_reply(name: str, profile: Profile) -> None:
     wire, answer = ALL[name]
     step = profile.pick(test=17, ci=5, proof=1)
     for at in range(profile.seed % step, len(answer.body), step):
@@ -75,7 +73,9 @@ async def test_a_body_cut_between_two_pieces_at_any_byte_is_the_same_reply(
 
 
 @pytest.mark.parametrize("name", STREAMS)
-async def test_a_body_that_breaks_off_at_any_byte_is_whole_or_an_error(name: str, profile: Profile) -> None:
+async def test_a_body_that_ends_at_any_byte_is_a_complete_reply_or_an_error(
+    name: str, profile: Profile
+) -> None:
     wire, answer = ALL[name]
     step = profile.pick(test=11, ci=3, proof=1)
     whole = 0
@@ -112,7 +112,7 @@ STOPS: list[tuple[str, Answer, StopReason]] = [
 
 
 @pytest.mark.parametrize("wire, answer, stop", STOPS)
-async def test_the_reasons_a_reply_ended_are_kept_apart(wire: str, answer: Answer, stop: StopReason) -> None:
+async def test_the_reasons_a_reply_ended_are_told_apart(wire: str, answer: Answer, stop: StopReason) -> None:
     reply = (await collect(adapter(wire, client(answer)), asking("Hi")))[1]
     assert (reply.text, reply.stop) == ("Grüße 🚀", stop)
 
@@ -151,7 +151,7 @@ async def test_an_invalid_reply_is_an_error(wire: str, answer: Answer, kind: typ
 @pytest.mark.parametrize(
     "name", ["openai: no [DONE] and no usage", "openai: usual", "anthropic: no message_stop"]
 )
-async def test_a_connection_left_open_after_the_end_holds_nothing_up(name: str) -> None:
+async def test_a_connection_left_open_after_the_end_delays_nothing(name: str) -> None:
     wire, answer = ALL[name]
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

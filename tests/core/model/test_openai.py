@@ -92,7 +92,7 @@ def model(request: pytest.FixtureRequest, provider: ModelSimulator, client: http
 # --- replies ---------------------------------------------------------------------------------------------
 
 
-async def test_text_and_usage(provider: ModelSimulator, model: OpenAIModel) -> None:
+async def test_a_reply_has_text_and_usage(provider: ModelSimulator, model: OpenAIModel) -> None:
     provider.enqueue(
         text("Grüße 部署 🚀", chunk_chars=1, segment_bytes=3, usage=SimulatedUsage(70, 6, cached_tokens=64))
     )
@@ -104,7 +104,7 @@ async def test_text_and_usage(provider: ModelSimulator, model: OpenAIModel) -> N
 
 
 @pytest.mark.parametrize("style", ThinkingStyle)
-async def test_thinking_takes_room_of_its_own_and_no_temperature(
+async def test_thinking_gets_its_own_tokens_and_no_temperature_is_sent(
     provider: ModelSimulator, client: httpx.AsyncClient, style: ThinkingStyle
 ) -> None:
     able = ModelAbilities(thinking=style, max_temperature=2.0, max_output_tokens=5000)
@@ -135,7 +135,9 @@ async def test_text_arrives_while_the_provider_is_still_writing(
     assert rest[-1].text == "one two three"
 
 
-async def test_parallel_calls_with_arguments_in_pieces(provider: ModelSimulator, model: OpenAIModel) -> None:
+async def test_parallel_calls_arrive_with_arguments_in_pieces(
+    provider: ModelSimulator, model: OpenAIModel
+) -> None:
     calls = (ToolCall("shell", {"command": 'echo "部署"\n'}, id="call_1"), ToolCall("time", {}, id="call_2"))
     provider.enqueue(tools(*calls, text="Looking.", chunk_chars=3))
     _, reply = await collect(model, asking("Hi"))
@@ -146,7 +148,7 @@ async def test_parallel_calls_with_arguments_in_pieces(provider: ModelSimulator,
     ]
 
 
-async def test_a_call_cut_at_the_limit_is_marked(provider: ModelSimulator, model: OpenAIModel) -> None:
+async def test_a_call_truncated_at_the_limit_is_marked(provider: ModelSimulator, model: OpenAIModel) -> None:
     provider.enqueue(tools(ToolCall("shell", {"command": "ls"})), fault=CutArguments(keep_chars=6))
     _, reply = await collect(model, asking("Hi"))
     assert reply.truncated is True
@@ -202,7 +204,7 @@ FAULTS: list[tuple[Fault, type[ModelError]]] = [
 
 
 @pytest.mark.parametrize("fault, kind", FAULTS)
-async def test_every_fault_has_its_error(
+async def test_every_fault_raises_its_error(
     provider: ModelSimulator, model: OpenAIModel, fault: Fault, kind: type[ModelError]
 ) -> None:
     provider.fault(fault)
@@ -255,13 +257,13 @@ async def test_an_unknown_model_is_named(provider: ModelSimulator, client: httpx
         await collect(openai(client, provider.openai_base_url, model="sim-9"), asking("Hi"))
 
 
-async def test_too_long_a_prompt_is_an_overflow(provider: ModelSimulator, model: OpenAIModel) -> None:
+async def test_a_prompt_that_is_too_long_is_an_overflow(provider: ModelSimulator, model: OpenAIModel) -> None:
     provider.provider.context_tokens = 5000
     with pytest.raises(ContextOverflow, match="maximum context length is 5000 tokens"):
         await collect(model, asking("x" * 10_000))
 
 
-async def test_silence_is_given_up(provider: ModelSimulator, client: httpx.AsyncClient) -> None:
+async def test_a_silent_provider_is_given_up(provider: ModelSimulator, client: httpx.AsyncClient) -> None:
     client.timeout = httpx.Timeout(**(client.timeout.as_dict() | {"read": 0.2}))
     for fault in (Hold(at="before_headers"), Hold(at="in_headers"), Hold(at="mid_stream")):
         provider.fault(fault)
@@ -341,7 +343,7 @@ async def test_a_provider_that_does_not_take_stream_options_is_asked_without_fro
     assert ["stream_options" in exchange.body for exchange in provider.log.all()] == [True, False, False]
 
 
-async def test_a_provider_that_refuses_everything_is_asked_once_more_and_no_oftener(
+async def test_a_provider_that_refuses_everything_is_asked_only_once_more(
     provider: ModelSimulator, client: httpx.AsyncClient
 ) -> None:
     provider.fault(HttpError(400, body=NO_USAGE), times=None)
@@ -368,7 +370,7 @@ async def test_an_error_with_status_200_is_an_error(client: httpx.AsyncClient) -
 
 
 @pytest.mark.parametrize("headers", ["Content-Encoding: gzip\r\n", "Content-Encoding: deflate\r\n"])
-async def test_a_body_that_is_not_what_it_says_is_a_model_error(
+async def test_a_body_that_is_not_what_its_headers_say_is_a_model_error(
     client: httpx.AsyncClient, headers: str
 ) -> None:
     async with RecordedServer(lambda _: answer(recorded("text.sse"), headers=headers)) as server:
@@ -406,7 +408,7 @@ async def test_the_key_travels_in_its_header_only(client: httpx.AsyncClient, key
     assert seen.header("content-type") == "application/json"
 
 
-def test_the_key_is_in_no_representation() -> None:
+def test_no_representation_shows_the_key() -> None:
     asked = openai(httpx.AsyncClient(), "http://x/v1")
     assert KEY not in repr(asked)
     assert KEY not in str(asked)

@@ -20,7 +20,7 @@ def messages(*said: Said) -> list[dict[str, Any]]:
     return conversation_messages(said)
 
 
-def test_plain_turns() -> None:
+def test_plain_turns_become_messages() -> None:
     assert messages(UserSaid("Hi"), AssistantSaid("Hello"), UserSaid("How are you?")) == [
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "content": "Hello"},
@@ -71,7 +71,7 @@ def test_a_result_that_is_not_ok_says_so_in_words(status: ResultStatus) -> None:
         assert got[-1]["content"].endswith(text or ".")
 
 
-def test_an_ok_result_stands_bare() -> None:
+def test_a_successful_result_is_sent_as_it_is() -> None:
     got = messages(ToolCalled(ID_A, "shell", "{}"), ToolResult(ID_A, ResultStatus.OK, "exit code: 0"))
     assert got[-1]["content"] == "exit code: 0"
     got = messages(ToolCalled(ID_A, "shell", "{}"), ToolResult(ID_A, ResultStatus.OK, ""))
@@ -124,13 +124,13 @@ def test_arguments_no_server_could_parse_travel_inside_an_object(arguments: str)
 @pytest.mark.parametrize(
     "tool, sent", [("files.read", "files_read"), ("", "unnamed"), ("部署", "__"), ("a" * 99, "a" * 64)]
 )
-def test_a_name_the_model_made_up_cannot_spoil_the_conversation(tool: str, sent: str) -> None:
+def test_a_tool_name_the_model_made_up_does_not_break_the_conversation(tool: str, sent: str) -> None:
     got = messages(ToolCalled(ID_A, tool, "{}"), ToolResult(ID_A, ResultStatus.ERROR, "no such tool"))
     assert got[0]["tool_calls"][0]["function"]["name"] == sent
 
 
 @given(st.text())
-def test_every_provider_takes_our_call_ids(call_id: str) -> None:
+def test_every_provider_accepts_our_call_ids(call_id: str) -> None:
     assert re.fullmatch("[a-zA-Z0-9]{9}", wire_call_id(call_id))
     assert wire_call_id(call_id) == wire_call_id(call_id)
 
@@ -150,7 +150,7 @@ SAID = st.one_of(
 
 
 @given(st.lists(SAID, max_size=12), st.permutations([ID_A, ID_B, "c", "d"]), st.lists(st.integers(0, 12)))
-def test_any_journal_makes_a_conversation_providers_accept(
+def test_any_journal_makes_a_conversation_that_providers_accept(
     said: list[Said], ids: list[str], places: list[int]
 ) -> None:
     for call_id, place in zip(ids, places, strict=False):

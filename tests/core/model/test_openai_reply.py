@@ -87,7 +87,7 @@ def test_an_event_of_another_kind_among_pieces_of_text_is_not_taken_for_text() -
 # --- recorded streams ------------------------------------------------------------------------------------
 
 
-def test_text_with_usage() -> None:
+def test_a_reply_has_text_and_usage() -> None:
     text, reply = assembled(recorded("text.sse"))
     assert text == reply.text == "Grüße aus 部署 🚀"
     assert reply.usage == Usage(input_tokens=1200, output_tokens=9, cached_input_tokens=1024)
@@ -96,7 +96,7 @@ def test_text_with_usage() -> None:
     assert reply.origin == Origin("openai", "m-1")
 
 
-def test_parallel_calls_with_streamed_arguments() -> None:
+def test_parallel_calls_are_assembled_from_streamed_arguments() -> None:
     _, reply = assembled(recorded("tool_calls.sse"))
     assert reply.calls == (
         CallRequest("call_aaaa", "shell", '{"command":"echo \\"hi\\""}'),
@@ -105,7 +105,7 @@ def test_parallel_calls_with_streamed_arguments() -> None:
     assert reply.text == ""
 
 
-def test_a_call_cut_at_the_output_limit_is_marked_and_left_as_it_is() -> None:
+def test_a_call_truncated_at_the_output_limit_is_marked_and_left_as_it_is() -> None:
     _, reply = assembled(recorded("length_in_call.sse"))
     assert reply.truncated is True
     assert reply.text == "I will write the file."
@@ -131,13 +131,13 @@ def test_reasoning_is_not_text_and_is_kept_for_the_provider() -> None:
     assert reply.usage.cached_input_tokens == 256
 
 
-def test_calls_without_an_index_and_content_in_parts() -> None:
+def test_calls_without_an_index_and_content_in_parts_are_read() -> None:
     text, reply = assembled(recorded("whole_calls.sse"))
     assert text == "Both at once."
     assert [call.provider_call_id for call in reply.calls] == ["D681PevKs", "x9Y8z7W6v"]
 
 
-def test_a_finish_reason_is_the_end_mark_also_without_done() -> None:
+def test_a_finish_reason_ends_a_reply_even_without_done() -> None:
     assert assembled(recorded("no_done.sse"))[1].text == "Fine."
 
 
@@ -146,7 +146,7 @@ def test_an_error_inside_the_stream_is_raised() -> None:
         assembled(recorded("comments_then_error.sse"))
 
 
-def test_a_whole_completion() -> None:
+def test_a_whole_completion_is_read() -> None:
     reply = assembler()
     reply.add_object(json.loads(recorded("whole.json")))
     whole = reply.finish()
@@ -184,7 +184,7 @@ def test_a_provider_that_gives_up_is_unavailable(reason: str) -> None:
         of(chunk({"content": "Hel"}, reason))
 
 
-def test_a_filter_that_withholds_all_is_a_refusal_and_one_that_cuts_is_a_cut() -> None:
+def test_a_filter_that_withholds_everything_is_a_refusal_and_one_that_cuts_makes_a_cut_reply() -> None:
     with pytest.raises(ModelRejected, match="content filter"):
         of(chunk({}, "content_filter"))
     assert of(chunk({"content": "So"}, "content_filter")).truncated is True
@@ -210,7 +210,7 @@ def call(function: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"tool_calls": [{"function": function, **more}]}
 
 
-def test_interleaved_indices_are_assembled_apart() -> None:
+def test_interleaved_indices_are_assembled_separately() -> None:
     reply = of(
         chunk(call({"name": "a", "arguments": ""}, index=0, id="1")),
         chunk(call({"name": "b", "arguments": ""}, index=1, id="2")),
@@ -231,7 +231,7 @@ def test_arguments_as_an_object_become_text() -> None:
     assert reply.calls == (CallRequest("call_0", "a", '{"x": "部"}'),)
 
 
-def test_a_cut_call_without_arguments_is_not_given_any() -> None:
+def test_a_truncated_call_without_arguments_is_not_given_any() -> None:
     reply = of(chunk(call({"name": "delete_file", "arguments": ""}, index=0, id="1"), "length"))
     assert reply.calls[0].arguments == ""
 
@@ -252,7 +252,7 @@ def test_endless_calls_and_endless_text_are_refused() -> None:
 # --- characters ------------------------------------------------------------------------------------------
 
 
-def test_an_emoji_cut_in_two_by_the_provider_is_whole_again() -> None:
+def test_an_emoji_split_by_the_provider_is_joined_again() -> None:
     reply = assembler()
     seen = [reply.add(chunk({"content": piece})) for piece in ("go \ud83d", "\ude80!")]
     reply.add(chunk({}, "stop"))
@@ -260,7 +260,7 @@ def test_an_emoji_cut_in_two_by_the_provider_is_whole_again() -> None:
     assert reply.finish().text == "go 🚀!"
 
 
-def test_half_characters_and_nul_never_leave() -> None:
+def test_half_characters_and_nul_are_never_passed_on() -> None:
     reply = of(chunk({"content": "a\ud83d"}), chunk({"content": "\x00b\udc00c\ud800"}, "stop"))
     assert reply.text.encode().decode() == reply.text
     assert "\x00" not in reply.text

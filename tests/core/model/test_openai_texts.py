@@ -83,7 +83,7 @@ CONVERSATIONS = st.lists(ANSWERED | ANSWERED | SAID.map(lambda said: [said]), ma
 
 @settings(max_examples=max(100, settings().max_examples))
 @given(CONVERSATIONS, st.data())
-def test_a_growing_conversation_is_cut_in_steps(said: list[Said], data: st.DataObject) -> None:
+def test_a_growing_conversation_is_trimmed_in_steps(said: list[Said], data: st.DataObject) -> None:
     texts, said = fresh(), called_once(said)
     for _ in range(4):
         dialect = data.draw(DIALECTS)
@@ -147,7 +147,7 @@ REASONED: list[Said] = [
         "no user behind a tool",
     ],
 )
-def test_a_beginning_is_used_only_for_what_it_was_written_from(
+def test_a_stored_beginning_is_used_only_for_the_entries_it_was_written_from(
     first: list[Said], second: list[Said], dialect: Dialect
 ) -> None:
     texts = fresh()
@@ -157,7 +157,7 @@ def test_a_beginning_is_used_only_for_what_it_was_written_from(
     assert sent(texts, following, dialect)["messages"][1:] == whole(following, dialect)
 
 
-def test_a_result_that_comes_late_changes_what_stands_before_it() -> None:
+def test_a_late_result_changes_the_text_before_it() -> None:
     texts = fresh()
     called: list[Said] = [
         UserSaid("go"),
@@ -176,7 +176,7 @@ def test_a_result_that_comes_late_changes_what_stands_before_it() -> None:
     assert "done at last" in results[0]
 
 
-def test_conversations_not_used_lately_are_dropped() -> None:
+def test_conversations_not_used_recently_are_dropped() -> None:
     texts, writer = ConversationTexts(limit_chars=100), Counting()
     one, other = [*turns(3), UserSaid("x")], [*turns(3, of=" b"), UserSaid("y")]
     texts.of(one, writer)

@@ -30,7 +30,7 @@ def after(dialect: Dialect, status: int, message: str, **error: str) -> Dialect 
     return dialect.after(read_error_body(status, body), replace(asking("Hi"), images=[image]))
 
 
-def test_the_text_of_tools_is_kept_for_those_very_tools_alone() -> None:
+def test_the_text_of_tools_is_cached_only_for_the_same_tools() -> None:
     texts = ToolTexts(tool_object)
     other = ToolSpec(SHELL.name, "Something else under this name.", SHELL.parameters)
     assert texts.of([SHELL]) == texts.of((SHELL,))
@@ -38,7 +38,7 @@ def test_the_text_of_tools_is_kept_for_those_very_tools_alone() -> None:
     assert b"Something else" not in texts.of([SHELL])
 
 
-def test_a_streamed_request() -> None:
+def test_a_streamed_request_has_the_documented_form() -> None:
     assert body(asking("Hi 部", tools=[SHELL])) == {
         "model": "m-1",
         "messages": [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi 部"}],
@@ -68,7 +68,7 @@ def test_optional_request_fields_are_omitted() -> None:
     assert [message["role"] for message in sent["messages"]] == ["user"]
 
 
-def test_temperature() -> None:
+def test_the_temperature_is_sent_where_the_model_accepts_one() -> None:
     request = ModelRequest("", [UserSaid("Hi")], temperature=0.0)
     assert body(request)["temperature"] == 0.0
     assert "temperature" not in body(request, Dialect(temperature=False))
@@ -128,7 +128,7 @@ NO_STREAM = (
         (500, "image input is not supported", {}, Dialect(images=False)),
     ],
 )
-def test_a_refusal_that_names_a_part_teaches_to_leave_it_out(
+def test_a_parameter_that_a_refusal_names_is_left_out_from_then_on(
     status: int, message: str, error: dict[str, str], learned: Dialect
 ) -> None:
     assert after(Dialect(), status, message, **error) == learned
@@ -147,17 +147,17 @@ def test_a_refusal_that_names_a_part_teaches_to_leave_it_out(
         (429, "This model does not support tools"),
     ],
 )
-def test_other_refusals_teach_nothing(status: int, message: str) -> None:
+def test_other_refusals_change_no_later_request(status: int, message: str) -> None:
     assert after(Dialect(), status, message) is None
 
 
-def test_a_lesson_about_a_part_that_was_not_sent_is_not_learned() -> None:
+def test_a_refusal_of_a_parameter_that_was_not_sent_changes_nothing() -> None:
     for message in ("does not support tools", "image input is not supported"):
         error = read_error_body(400, json.dumps({"error": {"message": message}}).encode())
         assert Dialect().after(error, asking("Hi", tools=())) is None
 
 
-def test_calls_are_told_as_text_to_a_model_without_tools() -> None:
+def test_calls_are_written_as_text_for_a_model_without_tools() -> None:
     request = asking(
         "run it",
         AssistantSaid("Yes."),
@@ -217,7 +217,7 @@ def with_calls(origin: Origin | None) -> ModelRequest:
     )
 
 
-def test_a_provider_gets_back_what_it_left_with_its_calls() -> None:
+def test_a_provider_gets_back_its_own_data_on_its_calls() -> None:
     message = body(with_calls(Origin("openai", "m-1", KEPT)))["messages"][2]
     assert message["reasoning_content"] == "Because."
     assert [call.get("extra_content") for call in message["tool_calls"]] == [None, {"google": {"s": "1"}}]

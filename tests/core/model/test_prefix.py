@@ -50,7 +50,7 @@ def bodies(wire: str) -> list[bytes]:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_request_begins_as_the_one_before_it_up_to_its_end(wire: str) -> None:
+def test_a_request_begins_with_all_of_the_one_before_it(wire: str) -> None:
     end = b"]" if wire == "openai" else b"]}"
     for before, after in zip(bodies(wire), bodies(wire)[1:], strict=False):
         messages = before.rpartition(b',"tools":')[0] if wire == "openai" else before
@@ -79,7 +79,7 @@ async def test_the_second_request_of_a_thread_is_read_from_the_providers_cache(w
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_an_image_leaves_all_before_its_message_as_it_was(wire: str) -> None:
+def test_an_image_changes_nothing_before_its_message(wire: str) -> None:
     conversation = grown()[-1]
     request = ModelRequest(SYSTEM, conversation, TOOLS)
     shown = ModelRequest(SYSTEM, conversation, TOOLS, images=[ImagePart("a", "image/png", b"\x89PNG")])

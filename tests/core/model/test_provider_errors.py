@@ -36,7 +36,7 @@ ERRORS = [json.loads(line) for line in recorded("errors.jsonl").splitlines()]
 
 
 @pytest.mark.parametrize("row", ERRORS, ids=lambda row: f"{row['status']}-{row['means']}")
-def test_golden_bodies(row: dict[str, Any]) -> None:
+def test_recorded_error_bodies_have_their_errors(row: dict[str, Any]) -> None:
     status = row["status"]
     error = error_of(status, row["text"].encode() if "text" in row else row["json"])
     assert type(error).__name__ == row["means"], str(error)
@@ -59,7 +59,7 @@ def test_golden_bodies(row: dict[str, Any]) -> None:
         ({"object": "error", "message": "?", "code": 40303}, ModelUnavailable),
     ],
 )
-def test_errors_inside_a_stream(body: Any, kind: type[ModelError]) -> None:
+def test_errors_inside_a_stream_are_recognized(body: Any, kind: type[ModelError]) -> None:
     assert type(model_error(read_error(body), model="main")) is kind
 
 
@@ -110,11 +110,11 @@ def test_a_message_is_trimmed_to_one_readable_line() -> None:
         (format_datetime(datetime.fromtimestamp(NOW_US / 1e6 + 90_000, UTC), usegmt=True), 3600.0),
     ],
 )
-def test_retry_after(value: str, expected: float | None) -> None:
+def test_retry_after_is_read(value: str, expected: float | None) -> None:
     assert retry_after_s({"retry-after": value}, TestClock()) == expected
 
 
-def test_the_wish_reaches_the_caller() -> None:
+def test_the_requested_wait_reaches_the_caller() -> None:
     error = error_of(429, openai("slow down"), 12.0)
     assert isinstance(error, ModelUnavailable)
     assert error.retry_after_s == 12.0
@@ -144,6 +144,6 @@ def test_any_json_body_is_a_model_error(status: int, body: Any) -> None:
 
 
 @given(st.text())
-def test_any_retry_after_is_nothing_or_within_an_hour(value: str) -> None:
+def test_any_retry_after_is_ignored_or_at_most_an_hour(value: str) -> None:
     wait_s = retry_after_s({"retry-after": value}, TestClock())
     assert wait_s is None or 0 <= wait_s <= 3600

@@ -30,7 +30,7 @@ def events(*chunks: bytes) -> list[str]:
         pytest.param(b"data: \xff\n\n", ["�"], id="not UTF-8"),
     ],
 )
-def test_events_of_a_stream(stream: bytes, expected: list[str]) -> None:
+def test_a_stream_is_split_into_its_events(stream: bytes, expected: list[str]) -> None:
     assert events(stream) == expected
 
 
@@ -50,7 +50,7 @@ def test_network_chunking_does_not_change_the_events(
     assert events(*chunks) == events(stream)
 
 
-def test_a_recorded_stream_byte_by_byte() -> None:
+def test_a_recorded_stream_is_read_byte_by_byte() -> None:
     stream = recorded("text.sse")
     assert events(*(bytes([byte]) for byte in stream)) == events(stream)
     assert events(stream)[-1] == "[DONE]"

@@ -60,7 +60,7 @@ def test_a_listed_person_is_a_member_and_others_are_strangers() -> None:
     assert admit(rules, message(sender=Sender("8", "Bob"))) is None
 
 
-def test_open_makes_guests() -> None:
+def test_open_access_makes_guests() -> None:
     admitted = admit(access(ChannelAccess(DirectMode.OPEN)), message())
     assert isinstance(admitted, Admitted)
     assert admitted.principal.role is Role.GUEST
@@ -101,13 +101,13 @@ def test_a_guest_who_gets_listed_becomes_a_member_not_the_guest_again() -> None:
         (GroupMode.ALL, False, False),
     ],
 )
-def test_groups(mode: GroupMode, *, addressed: bool, turned_away: bool) -> None:
+def test_groups_follow_their_mode(mode: GroupMode, *, addressed: bool, turned_away: bool) -> None:
     rules = access(ChannelAccess(DirectMode.OPEN, mode))
     verdict = admit(rules, message(direct=False, addressed=addressed))
     assert isinstance(verdict, TurnedAway) is turned_away
 
 
-def test_groups_that_are_off_are_noise() -> None:
+def test_messages_in_disabled_groups_are_noise() -> None:
     rules = access(ChannelAccess(DirectMode.OPEN, GroupMode.OFF))
     noise = admit(rules, message(direct=False))
     assert isinstance(noise, TurnedAway)
@@ -155,7 +155,7 @@ def test_an_owners_account_vouches_only_for_the_owner() -> None:
     assert not rules.vouches(None, OWNER)
 
 
-def test_everybody_but_the_owner_is_limited() -> None:
+def test_everyone_but_the_owner_is_limited() -> None:
     rules = Access(
         OWNER,
         frozenset({("chat", "1")}),

@@ -56,7 +56,9 @@ async def test_a_stranger_is_notified_once_in_the_life_of_a_code(front: Front) -
     assert code not in front.heard("stan")[1]
 
 
-async def test_three_codes_are_good_at_a_time_and_the_fourth_stranger_is_put_off_once(front: Front) -> None:
+async def test_three_codes_are_valid_at_a_time_and_the_fourth_stranger_is_turned_away_once(
+    front: Front,
+) -> None:
     for name in ("a", "b", "c"):
         await front.code_for(name)
     assert (await front.says("d")).outcome == "refused: too many access requests"
@@ -75,14 +77,14 @@ async def test_three_codes_are_good_at_a_time_and_the_fourth_stranger_is_put_off
     assert is_code(await front.code_for("d"))
 
 
-async def test_a_crowd_of_strangers_is_counted_not_answered(front: Front) -> None:
+async def test_a_crowd_of_strangers_is_counted_and_not_answered(front: Front) -> None:
     for number in range(TOLD_LIMIT + 10):
         await front.says(f"s{number}")
     assert len(front.sent.rows) == 3 + TOLD_LIMIT
     assert sum(row.seen for row in await front.store.explanations.noise(100)) == 7
 
 
-async def test_one_strangers_flood_is_counted_not_kept(front: Front) -> None:
+async def test_a_flood_by_one_stranger_is_counted_and_not_stored(front: Front) -> None:
     for _ in range(KEPT_PER_MINUTE + 20):
         await front.says("stan")
     assert len(await front.store.explanations.explain_recent(100)) == KEPT_PER_MINUTE
@@ -100,7 +102,7 @@ async def test_in_groups_strangers_are_met_with_silence(tmp_path: Path) -> None:
     await front.store.close()
 
 
-async def test_a_list_gives_no_codes(tmp_path: Path) -> None:
+async def test_an_allowlist_gives_no_codes(tmp_path: Path) -> None:
     front = await Front.open(tmp_path, rules=ChannelAccess(DirectMode.ALLOWLIST))
     for _ in range(2):
         assert (await front.says("stan")).outcome == "refused: no access"
@@ -112,7 +114,7 @@ async def test_a_list_gives_no_codes(tmp_path: Path) -> None:
 # --- deciding -------------------------------------------------------------------------------------------
 
 
-async def test_the_owner_lets_a_member_in_by_a_message(front: Front) -> None:
+async def test_the_owner_pairs_a_member_by_a_message(front: Front) -> None:
     code = await front.code_for("stan")
     accepted = await front.says(OWNER_ACCOUNT, f"/approve {CHANNEL.upper()} {code[:4].lower()}-{code[4:]}")
     assert accepted.outcome == "command: /approve"
@@ -124,7 +126,7 @@ async def test_the_owner_lets_a_member_in_by_a_message(front: Front) -> None:
     assert (member.role, member.name) == (Role.MEMBER, "Stan")
 
 
-async def test_only_an_owner_lets_people_in(front: Front) -> None:
+async def test_only_an_owner_pairs_people(front: Front) -> None:
     await front.says(OWNER_ACCOUNT, f"/approve {CHANNEL} {await front.code_for('stan')}")
     code = await front.code_for("eve")
     assert (await front.says("stan", f"/approve {CHANNEL} {code}")).outcome == (
@@ -151,13 +153,13 @@ async def test_codes_are_refused_with_the_reason(front: Front) -> None:
     assert (await front.says("eve")).outcome == "refused: not paired"
 
 
-async def test_a_code_is_good_only_on_its_channel(front: Front) -> None:
+async def test_a_code_is_valid_only_on_its_channel(front: Front) -> None:
     code = await front.code_for("stan")
     assert refusal(await front.desk.approve(code, by=OWNER, channel="other")) == "unknown code"
     assert isinstance(await front.desk.approve(code, by=OWNER, channel=CHANNEL), PairingApproved)
 
 
-async def test_guesses_are_few_and_a_right_code_counts_as_one(front: Front) -> None:
+async def test_guesses_are_limited_and_a_right_code_counts_as_one(front: Front) -> None:
     code = await front.code_for("stan")
     for _ in range(GUESSES_EACH):
         assert (await front.says(OWNER_ACCOUNT, f"/approve {CHANNEL} {WRONG}")).outcome == (
@@ -274,7 +276,7 @@ async def test_revoked_people_are_strangers_until_paired_as_themselves(
     assert (await front.says("second")).outcome.startswith("turn"), "and vouches again"
 
 
-async def test_a_revoked_account_of_the_owner_comes_back_as_somebody_else(front: Front) -> None:
+async def test_a_revoked_account_of_the_owner_comes_back_as_another_person(front: Front) -> None:
     await front.desk.approve(await front.code_for("stan"), by=OWNER, pair_as=PairAs.ME)
     await front.desk.revoke(CHANNEL, "stan")
     await front.desk.approve(await front.code_for("stan"), by=OWNER)
@@ -306,13 +308,13 @@ async def test_linking_codes_are_refused_with_the_reason(front: Front) -> None:
     assert await front.user_of("s2") is None
 
 
-async def test_of_two_that_bring_the_same_code_one_joins(front: Front) -> None:
+async def test_of_two_people_with_the_same_code_one_joins(front: Front) -> None:
     code = await front.link_code(OWNER_ACCOUNT)
     accepted = await asyncio.gather(*(front.says(name, f"/link {code}") for name in ("s1", "s2", "s3")))
     assert sorted(one.outcome for one in accepted) == ["linked", *["refused: code already used"] * 2]
 
 
-async def test_somebody_known_stays_who_they_are(front: Front) -> None:
+async def test_a_known_person_stays_who_they_are(front: Front) -> None:
     await front.desk.approve(await front.code_for("stan"), by=OWNER)
     user_id = await front.user_of("stan")
     code = await front.link_code(OWNER_ACCOUNT)
@@ -322,7 +324,7 @@ async def test_somebody_known_stays_who_they_are(front: Front) -> None:
     assert (await front.says("s1", f"/link {code}")).outcome == "linked", "the code is still good"
 
 
-async def test_a_code_of_somebody_revoked_meanwhile_is_void(front: Front) -> None:
+async def test_a_code_of_a_person_who_has_lost_access_is_void(front: Front) -> None:
     await front.desk.approve(await front.code_for("stan"), by=OWNER)
     code = await front.link_code("stan")
     await front.desk.revoke(CHANNEL, "stan")
@@ -366,7 +368,7 @@ async def test_a_member_who_writes_too_fast_is_warned_once_a_minute_and_the_owne
 
 
 @pytest.mark.parametrize("direct", [True, False], ids=["in private", "in a group"])
-async def test_running_routines_can_be_stopped_at_any_limit(tmp_path: Path, *, direct: bool) -> None:
+async def test_a_person_at_their_message_limit_can_still_stop_a_turn(tmp_path: Path, *, direct: bool) -> None:
     rules = ChannelAccess(groups=GroupMode.ALL, allow=frozenset({"mia"}))
     front = await Front.open(tmp_path, rules=rules, sender_per_minute=2)
     await front.says("mia", "think hard", direct=direct)

@@ -34,7 +34,7 @@ def test_days_follow_the_viewers_time_zone() -> None:
     assert shown([late], "Asia/Tokyo", 2) == [("2026-03-29", "late", 1)]
 
 
-def test_a_day_without_an_hour_is_a_day() -> None:
+def test_a_day_with_a_skipped_hour_has_its_remaining_slots() -> None:
     hourly = row("hourly", Cron("0 * * * *", "Europe/Berlin"))
     days = calendar([hourly], ZoneInfo("Europe/Berlin"), NOW, 3)
     assert [day.routines[0].count for day in days] == [11, 23, 24]

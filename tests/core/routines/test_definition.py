@@ -317,7 +317,7 @@ def test_lists_are_trimmed_and_filters_become_text() -> None:
     )
 
 
-def test_a_change_keeps_what_it_does_not_name_and_null_sets_back() -> None:
+def test_a_change_keeps_what_it_does_not_name_and_null_resets_a_field() -> None:
     before = valid(PAGE | {"guardrails": {"cooldown_s": 5, "dedup_window_s": 60}, "description": "d"})
     after = change(before, {"guardrails": {"dedup_window_s": None}, "trigger": {"schedule": "@daily"}})
     assert isinstance(after, Definition)
@@ -329,7 +329,7 @@ def test_a_change_keeps_what_it_does_not_name_and_null_sets_back() -> None:
     assert reset.guardrails == Guardrails()
 
 
-def test_no_trigger_turns_into_another_by_a_stray_field() -> None:
+def test_a_stray_field_does_not_turn_one_trigger_into_another() -> None:
     before = valid(trigger(type="event", pattern="deploy"))
     after = change(before, {"trigger": {"schedule": "@daily"}})
     assert isinstance(after, tuple)
@@ -363,7 +363,7 @@ def test_the_fingerprint_follows_behaviour_alone() -> None:
     assert len(bytes.fromhex(fingerprint(first))) == 32
 
 
-def test_one_word_tells_where_a_routine_stands() -> None:
+def test_one_word_gives_the_state_of_a_routine() -> None:
     definition = valid(PAGE)
     good = fingerprint(definition)
     off = valid(PAGE | {"enabled": False})
@@ -388,7 +388,7 @@ def test_one_word_tells_where_a_routine_stands() -> None:
         (60, 60, [], [0, 60, 61, 1439]),
     ],
 )
-def test_quiet_hours_go_over_midnight(start: int, end: int, quiet: list[int], loud: list[int]) -> None:
+def test_quiet_hours_may_pass_midnight(start: int, end: int, quiet: list[int], loud: list[int]) -> None:
     hours = QuietHours(start, end)
     assert all(hours.cover(minute) for minute in quiet)
     assert not any(hours.cover(minute) for minute in loud)

@@ -50,7 +50,7 @@ async def test_a_run_without_tools_is_journalled_from_its_question_to_its_reply(
     assert reply == AssistantSaid(works.model.answer, Origin("held", "held"))
 
 
-async def test_a_run_without_tools_that_was_cut_off_goes_on_with_the_question_it_began_with(
+async def test_an_interrupted_run_without_tools_continues_with_the_question_it_began_with(
     works: Works,
 ) -> None:
     row = await works.make("watch", trigger={"type": "manual"}, guardrails=RERUNS)
@@ -89,7 +89,7 @@ async def test_many_slots_at_once_run_each_once_and_never_more_than_the_limit(
     proof_record("routines-engine", slots_at_once=count, most_running=works.store.runs.most_running)
 
 
-async def test_a_routine_that_still_runs_does_not_begin_again_and_misses_no_newest_slot(works: Works) -> None:
+async def test_a_running_routine_does_not_start_again_and_keeps_its_newest_slot(works: Works) -> None:
     row = await works.make("slow")
     works.model.hold()
     for minutes in range(3):
@@ -226,7 +226,9 @@ async def cut_off(works: Works, row: RoutineRow) -> None:
     await works.crash()
 
 
-async def test_a_run_cut_off_has_ended_when_the_hub_is_back_and_its_owner_knows(works: Works) -> None:
+async def test_an_interrupted_run_has_ended_when_the_hub_is_back_and_its_owner_is_notified(
+    works: Works,
+) -> None:
     row = await works.make("watch", trigger={"type": "manual"})
     await cut_off(works, row)
     (left,) = await works.runs(row)
@@ -280,7 +282,7 @@ async def test_a_run_that_allows_restarts_fails_after_the_third_attempt(works: W
     assert len(works.model.asked) == 3
 
 
-async def test_a_hub_that_is_stopped_has_not_crashed(works: Works) -> None:
+async def test_a_stopped_hub_does_not_count_as_crashed(works: Works) -> None:
     row = await works.make("watch", trigger={"type": "manual"}, guardrails=RERUNS)
     works.model.hold()
     await works.desk.fire(OLIVIA, row.id, works.ids.row_id())
@@ -348,7 +350,7 @@ async def test_a_run_that_waits_for_another_begins_as_soon_as_that_ends(works: W
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-async def test_of_runs_the_newest_and_the_last_days_are_kept(
+async def test_the_newest_runs_and_those_of_the_last_days_are_kept(
     works: Works, profile: Profile, proof_record: ProofRecord
 ) -> None:
     days = profile.pick(test=1, ci=1, proof=2)

@@ -54,7 +54,7 @@ def agree(pattern: str, texts: Sequence[str]) -> int:
 
 
 @pytest.mark.parametrize("pattern", SETS)
-def test_sets_hold_the_characters_they_hold_for_re(
+def test_character_sets_match_the_same_characters_as_in_re(
     pattern: str, profile: Profile, proof_record: ProofRecord
 ) -> None:
     texts = [character for character in characters(profile) if character != "\n"]
@@ -63,7 +63,7 @@ def test_sets_hold_the_characters_they_hold_for_re(
 
 
 @pytest.mark.parametrize("neighbour", NEIGHBOURS, ids=map(ascii, NEIGHBOURS))
-def test_words_end_and_begin_where_they_do_for_re(neighbour: str, profile: Profile) -> None:
+def test_words_begin_and_end_where_they_do_in_re(neighbour: str, profile: Profile) -> None:
     texts = [f";{neighbour}{character};" for character in characters(profile) if character != ";"]
     assert 0 < agree(rf";{re.escape(neighbour)}\b(?s:.);", texts) < len(texts)
 
@@ -73,7 +73,7 @@ def cased() -> list[str]:
     return [each for each in EVERY if each.lower() != each or each.upper() != each]
 
 
-def test_letters_of_either_case_are_those_of_re(profile: Profile, proof_record: ProofRecord) -> None:
+def test_letters_match_in_either_case_as_in_re(profile: Profile, proof_record: ProofRecord) -> None:
     every = cased()
     letters = profile.pick(test=[*"aikszß", *"ſKİıµςσΩ", *"ъѣάΐ", "\u0345"], ci=every[::7], proof=every)
     for letter in letters:

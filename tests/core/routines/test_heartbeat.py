@@ -50,7 +50,7 @@ def beat(at: datetime, hours: str = "08:00-22:00", listed: str = "- call Ada", z
         "<!-- without an end hides the rest\n- call Ada",
     ],
 )
-def test_a_list_with_nothing_on_it_asks_no_model(listed: str) -> None:
+def test_a_list_without_entries_calls_no_model(listed: str) -> None:
     assert asks_for_nothing(listed)
     assert isinstance(beat(datetime(2026, 7, 1, 12, tzinfo=UTC), listed=listed), Asleep)
 
@@ -59,7 +59,7 @@ def test_a_list_with_nothing_on_it_asks_no_model(listed: str) -> None:
     "listed",
     ["call Ada", "- call Ada", "- [ ] call Ada", "# Tasks\n\n* x", "<!-- a -->- b", "<!-- a -->\nb", "1. b"],
 )
-def test_a_list_with_something_on_it_is_gone_through(listed: str) -> None:
+def test_a_list_with_entries_is_worked_through(listed: str) -> None:
     assert not asks_for_nothing(listed)
     asked = beat(datetime(2026, 7, 1, 12, tzinfo=UTC), listed=listed)
     assert isinstance(asked, Lightweight)
@@ -85,14 +85,14 @@ def test_a_list_with_something_on_it_is_gone_through(listed: str) -> None:
         ("02:15-02:45", "2026-10-25T01:20+00:00", True),  # and those they show twice are both
     ],
 )
-def test_it_is_awake_in_the_owners_hours(hours: str, at: str, awake: bool) -> None:
+def test_the_heartbeat_is_active_in_the_owners_hours(hours: str, at: str, awake: bool) -> None:
     found = beat(datetime.fromisoformat(at), hours=hours)
     assert isinstance(found, Lightweight) == awake
     if not awake:
         assert found == Asleep("outside active_hours")
 
 
-def test_a_list_that_is_not_there_is_said_so() -> None:
+def test_a_missing_list_is_reported() -> None:
     def missing(path: str, limit_bytes: int) -> bytes:
         raise ValueError(f"there is no {path} below {limit_bytes}")
 
@@ -101,7 +101,7 @@ def test_a_list_that_is_not_there_is_said_so() -> None:
     assert "HEARTBEAT.md" in found.why
 
 
-async def test_it_is_kept_as_the_configuration_says(tmp_path: Path) -> None:
+async def test_the_heartbeat_routine_follows_the_configuration(tmp_path: Path) -> None:
     clock = ManualClock()
     store = await open_store(lay_database(tmp_path / "hub.db"), clock, RandomIds())
     try:
@@ -142,7 +142,7 @@ async def test_it_is_kept_as_the_configuration_says(tmp_path: Path) -> None:
         await store.close()
 
 
-async def test_it_takes_no_name_from_the_owners_own(tmp_path: Path) -> None:
+async def test_the_heartbeat_takes_no_name_of_the_owners_routines(tmp_path: Path) -> None:
     store = await open_store(lay_database(tmp_path / "hub.db"), ManualClock(), RandomIds())
     try:
         await store.people.ensure_user("owner", Role.OWNER, "Olivia")
@@ -170,7 +170,7 @@ async def test_it_takes_no_name_from_the_owners_own(tmp_path: Path) -> None:
         "_*ROUTINE_OK*_",
     ],
 )
-def test_only_the_word_alone_is_silence(reply: str) -> None:
+def test_only_the_word_for_silence_alone_is_silence(reply: str) -> None:
     silent = read_reply(reply)
     assert silent is not None
     assert silent.status is RunStatus.OK

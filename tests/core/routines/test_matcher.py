@@ -31,7 +31,7 @@ def listening(event: Event, owner: str = "ann") -> Matcher:
     return matcher
 
 
-def test_all_routines_that_match_are_fired_the_oldest_first() -> None:
+def test_all_matching_routines_fire_oldest_first() -> None:
     matcher = Matcher()
     for routine_id in ("r2", "r1", "r3"):
         matcher.put(Listener(routine_id, "ann", Event("deploy.*production")))
@@ -56,11 +56,11 @@ def test_all_routines_that_match_are_fired_the_oldest_first() -> None:
         (Event("ALERT", ignore_case=True), True),
     ],
 )
-def test_channel_sender_and_thread_narrow_what_is_heard(event: Event, fires: bool) -> None:
+def test_channel_sender_and_thread_narrow_what_matches(event: Event, fires: bool) -> None:
     assert bool(fired(listening(event), heard("an alert"))) is fires
 
 
-def test_a_routine_hears_what_its_owner_may_read() -> None:
+def test_a_routine_matches_only_what_its_owner_may_read() -> None:
     matcher = listening(Event("alert"), owner="bob")
     assert fired(matcher, heard("alert")) == []
     assert fired(matcher, heard("alert", readers=frozenset({"ann", "bob"}))) == ["r1"]
@@ -74,7 +74,7 @@ def test_groups_are_what_re_finds_in_the_message_as_it_was_written() -> None:
     assert hit.found.names == (("what", "größe-部署"),)
 
 
-def test_a_change_holds_at_once() -> None:
+def test_a_change_takes_effect_at_once() -> None:
     matcher = listening(Event("first"))
     matcher.put(Listener("r2", "ann", Event("another")))
     matcher.put(Listener("r1", "ann", Event("second")))
@@ -97,18 +97,18 @@ async def test_an_unusable_pattern_is_reported_and_the_others_work() -> None:
 
 
 @pytest.mark.parametrize("pattern", [r"\b\d{6}\b", "!", r"^[a-z]\W", r"(?i)i+", r"[^a]b?"])
-def test_patterns_without_a_text_worth_looking_for_are_found_too(pattern: str) -> None:
+def test_patterns_without_any_fixed_text_are_matched_too(pattern: str) -> None:
     matcher = listening(Event(pattern))
     for text in ("123456", "wow!", "a b", "IİıI", "x", "aaa"):
         assert bool(fired(matcher, heard(text))) is bool(re.search(pattern, text)), text
 
 
-def test_halves_of_characters_are_no_trouble() -> None:
+def test_lone_surrogates_do_no_harm() -> None:
     assert fired(listening(Event("alert")), heard("\ud83d alert")) == ["r1"]
     assert fired(listening(Event(r"^.\W\b(alert)\b")), heard("\ud83d alert")) == ["r1"]
 
 
-def test_text_beyond_the_limit_takes_no_part() -> None:
+def test_text_beyond_the_limit_is_not_matched() -> None:
     assert fired(listening(Event("alert")), heard("x" * 8192 + "alert")) == []
 
 
@@ -116,7 +116,7 @@ def test_catastrophic_patterns_are_answered_quickly() -> None:
     assert Pattern("(a+)+$").search(Subject("a" * 3_999 + "!")) is None
 
 
-async def test_thousands_together_fire_what_each_would_alone(profile: Profile) -> None:
+async def test_thousands_of_patterns_together_fire_what_each_fires_alone(profile: Profile) -> None:
     generator = random.Random(profile.seed)
     words = [text for _, sample in PATTERNS for text in sample.split()]
     names = [

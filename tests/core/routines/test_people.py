@@ -19,13 +19,13 @@ def accepted(pattern: str) -> bool:
     return True
 
 
-def test_of_a_hundred_patterns_at_least_ninety_are_taken() -> None:
+def test_of_a_hundred_patterns_at_least_ninety_are_accepted() -> None:
     assert len(PATTERNS) == len({pattern for pattern, _ in PATTERNS}) == 100
     assert all(re.search(pattern, text) for pattern, text in PATTERNS)
     assert sum(accepted(pattern) for pattern, _ in PATTERNS) >= LEAST_ACCEPTED
 
 
-def test_they_find_what_re_finds() -> None:
+def test_accepted_patterns_find_what_re_finds() -> None:
     others = [text for _, text in PATTERNS[::5]]
     for pattern, text in PATTERNS:
         if not accepted(pattern):

@@ -63,7 +63,7 @@ async def test_findings_in_quiet_hours_are_sent_afterwards(works: Works) -> None
     assert len(works.told.texts) == 2, "outside of quiet hours it is told at once"
 
 
-async def test_a_failure_and_a_used_up_budget_keep_the_quiet_hours_too(works: Works) -> None:
+async def test_failures_and_used_up_budgets_respect_the_quiet_hours_too(works: Works) -> None:
     quiet = hours(works, -HOUR, HOUR)
     rows = [
         await works.make("fails", trigger=MANUAL, notify=quiet),
@@ -101,7 +101,7 @@ async def test_quiet_hours_are_those_of_the_owners_time_zone(works: Works, hub_i
 # --- failures -------------------------------------------------------------------------------------------
 
 
-async def test_after_each_failure_a_routine_rests_twice_as_long_up_to_an_hour(works: Works) -> None:
+async def test_after_each_failure_a_routine_waits_twice_as_long_up_to_an_hour(works: Works) -> None:
     row = await works.make("often", guardrails={"cooldown_s": 0, "pause_after_failures": 100})
     works.model.refuses = True
     for _ in range(125):
@@ -132,7 +132,7 @@ async def test_event_runs_wait_for_the_backoff_and_success_ends_it(
     assert len(await starts_s(works, row)) == 3, "nothing rests after a run that went well"
 
 
-async def test_queued_runs_wait_out_a_failure_but_manual_runs_do_not(
+async def test_queued_runs_wait_after_a_failure_but_manual_runs_do_not(
     works: Works,
 ) -> None:
     trigger = {"type": "system_event", "source": "ci", "event_type": "red"}

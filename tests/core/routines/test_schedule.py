@@ -107,7 +107,7 @@ SWITCHES: list[tuple[str, str, str, str, list[str]]] = [
     SWITCHES,
     ids=[" in ".join((row[0], row[1], row[2][:10])) for row in SWITCHES],
 )
-def test_days_on_which_clocks_change(
+def test_slots_are_right_on_days_when_clocks_change(
     schedule: str, zone: str, begin: str, end: str, expected: list[str]
 ) -> None:
     anchor = "2026-03-01T02:30+01:00" if schedule.startswith("every") else begin
@@ -206,7 +206,7 @@ def test_invalid_schedules_are_refused_with_a_reason(schedule: str, reason: str)
         ("every d", "Every day"),
     ],
 )
-def test_a_schedule_in_words(schedule: str, words: str) -> None:
+def test_a_schedule_is_described_in_words(schedule: str, words: str) -> None:
     assert describe(schedule) == words
     assert describe(schedule, "Asia/Kathmandu") == f"{words} (Asia/Kathmandu)"
 
@@ -230,7 +230,9 @@ def minutes_before(*numbers: int) -> tuple[int, ...]:
         (Downtime.ALL, 3, 60 * 24 * 365, Due(minutes_before(20, 10, 0), MAX_COUNTED)),
     ],
 )
-def test_downtime(downtime: Downtime, limit: int, after_minutes: int, expected: Due) -> None:
+def test_slots_missed_in_a_downtime_follow_the_setting(
+    downtime: Downtime, limit: int, after_minutes: int, expected: Due
+) -> None:
     said = Schedule("*/10 * * * *", UTC)
     assert said.due(NOON - after_minutes * 60 * SECOND_US, NOON, downtime, limit) == expected
 
@@ -300,7 +302,7 @@ def test_a_time_is_written_in_full(said: str, now: str, zone: str, full: str) ->
     assert in_full(said, datetime.fromisoformat(now).astimezone(UTC), ZoneInfo(zone)) == full
 
 
-def test_a_time_that_clocks_skip_is_said_to_be_moved() -> None:
+def test_a_time_that_clocks_skip_is_reported_as_moved() -> None:
     told = "Once at 2026-03-29 03:00 (Europe/Berlin); clocks skip 02:30 that day"
     assert describe("at 2026-03-29 02:30", BERLIN) == told
     assert describe("at 2026-03-29 01:30:05", BERLIN) == "Once at 2026-03-29 01:30:05 (Europe/Berlin)"

@@ -63,7 +63,7 @@ def test_standard_webhooks_documents_this_signature() -> None:
     assert unproven(Signature.STANDARD, secret, headers, body, 1614265330.0 + 301) is Unproven.STALE
 
 
-def test_while_a_sender_changes_its_secret_it_signs_with_both() -> None:
+def test_a_sender_that_changes_its_secret_may_sign_with_both() -> None:
     old, new = Sender(NOW_S, "old"), Sender(NOW_S)
     both = new.standard(BODY, "m") | {
         "webhook-signature": " ".join(one.standard(BODY, "m")["webhook-signature"] for one in (old, new))
@@ -153,7 +153,7 @@ def test_a_delivery_is_known_by_what_its_sender_signed() -> None:
     assert known(Signature.GITHUB, SENDER.github(b"{}", "a"), b"{}") != first
 
 
-def test_an_id_that_is_none_is_replaced_by_what_is_signed() -> None:
+def test_an_invalid_id_is_replaced_by_a_digest_of_the_body() -> None:
     assert known(Signature.STRIPE, {}, b'{"id": 7}') == known(Signature.GITHUB, {}, b'{"id": 7}')
     long = known(Signature.STRIPE, {}, json.dumps({"id": "x" * 5000, "n": 1}).encode())
     assert long == known(Signature.STRIPE, {}, json.dumps({"id": "x" * 5000, "n": 2}).encode())

@@ -55,7 +55,7 @@ def test_a_text_that_matches_shows_what_the_model_would_get() -> None:
         assert part in trial.model_input
 
 
-def test_a_text_that_does_not_says_why() -> None:
+def test_a_text_that_does_not_match_says_why() -> None:
     trial = try_text(row(), "nothing of the kind", AT)
     assert (trial.fires, trial.model_input) == (False, None)
     assert trial.why == "the pattern 'deploy (\\\\w+)(!)?' does not match the text"
@@ -93,7 +93,7 @@ def test_a_draft_lists_all_its_errors() -> None:
     assert [problem.field for problem in try_page(reading, None, member).problems] == ["action.context_paths"]
 
 
-def test_a_draft_that_is_well_shows_when_and_what() -> None:
+def test_a_valid_draft_shows_when_it_runs_and_what_it_does() -> None:
     draft = try_page(PAGE, "deploy it", AT)
     assert (draft.problems, draft.fires_on) == ((), "A message in which “deploy (\\w+)” matches")
     assert draft.trial is not None

@@ -87,7 +87,7 @@ def compared(expression: str, days: list[int]) -> int:
     return count
 
 
-def test_some_days_of_the_year_are_as_croniter_has_them(profile: Profile) -> None:
+def test_some_days_of_the_year_have_the_slots_that_croniter_gives(profile: Profile) -> None:
     generator = random.Random(profile.seed)
     for expression in generator.sample(DRAWN, 40):
         compared(expression, [generator.randrange(365), generator.randrange(365)])
@@ -96,7 +96,9 @@ def test_some_days_of_the_year_are_as_croniter_has_them(profile: Profile) -> Non
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("part", range(8))
-def test_the_year_is_as_croniter_has_it(part: int, profile: Profile, proof_record: ProofRecord) -> None:
+def test_the_whole_year_has_the_slots_that_croniter_gives(
+    part: int, profile: Profile, proof_record: ProofRecord
+) -> None:
     slots = days = 0
     for expression in DRAWN[part::8]:
         dense = len(by_croniter(expression, 45)) > DENSE or len(by_croniter(expression, 200)) > DENSE

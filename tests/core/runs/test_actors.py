@@ -158,7 +158,7 @@ async def test_a_defect_in_one_turn_leaves_its_thread_and_the_others_alive() -> 
         assert "other" in stage.running
 
 
-async def test_leaving_cancels_and_says_what_was_cut_short() -> None:
+async def test_a_shutdown_cancels_turns_and_says_which_were_interrupted() -> None:
     stage = Turns()
     actors = ThreadActors(stage, 8)
     async with asyncio.timeout(LIMIT_S):
@@ -182,7 +182,7 @@ async def test_no_more_turns_run_at_once_than_allowed(limit: int) -> None:
             stage.let_go(f"n{number}")
 
 
-async def test_a_thousand_threads_at_work_are_told_of_and_each_further_hundred(
+async def test_a_thousand_busy_threads_are_logged_and_every_further_hundred(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     stage = Turns()

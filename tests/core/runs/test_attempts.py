@@ -98,7 +98,7 @@ async def test_the_fourth_failure_surfaces_as_it_is() -> None:
     assert run.failed[-1] == ("main", 1, 1, None)
 
 
-async def test_the_providers_wish_is_honoured_unless_it_is_too_long() -> None:
+async def test_the_providers_requested_wait_is_honored_unless_it_is_too_long() -> None:
     bench = Bench([scripted("main", ModelUnavailable("slow", 30.0), ModelUnavailable("slow", 0.1), fine())])
     await bench.run().reply()
     assert bench.clock.slept_s == [30.0, 2.0]
@@ -124,7 +124,7 @@ async def test_permanent_failures_are_not_retried(error: ModelError) -> None:
 
 
 @pytest.mark.parametrize("error", PERMANENT, ids=lambda e: type(e).__name__)
-async def test_the_next_is_called_at_once_and_the_first_not_again_in_this_run(
+async def test_the_next_model_is_called_at_once_and_the_first_not_again_in_this_run(
     error: ModelError, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench = Bench([scripted("a", error, fine()), scripted("b", fine(), fine())])
@@ -139,7 +139,7 @@ async def test_the_next_is_called_at_once_and_the_first_not_again_in_this_run(
     assert (bench.models[0].asked, bench.models[1].asked) == (1, 2)
 
 
-async def test_a_model_that_fails_three_times_in_a_row_is_left_for_the_next_and_stays_aside() -> None:
+async def test_a_model_that_fails_three_times_in_a_row_is_replaced_by_the_next_and_stays_set_aside() -> None:
     bench = Bench([scripted("a", BUSY, BUSY, BUSY, fine()), scripted("b", fine(), fine())])
     run = bench.run()
     await run.reply()
@@ -153,7 +153,7 @@ async def test_a_model_that_fails_three_times_in_a_row_is_left_for_the_next_and_
     assert third.selected == ["a"]
 
 
-async def test_a_long_wait_for_one_model_is_spared_while_there_is_another() -> None:
+async def test_a_long_wait_for_one_model_is_avoided_while_there_is_another() -> None:
     bench = Bench([scripted("a", ModelRateLimited("slow", PATIENCE_S + 1)), scripted("b", fine(), fine())])
     run = bench.run()
     await run.reply()
@@ -239,7 +239,7 @@ async def test_a_model_that_keeps_failing_is_not_called_until_one_probe_answers(
 # ---------------------------------------------------------------- text that was seen
 
 
-async def test_a_reply_that_breaks_off_unseen_starts_anew() -> None:
+async def test_a_reply_that_breaks_off_unseen_starts_over() -> None:
     held = ReplyDelta("one-long-word")  # the last word is held back: nobody has seen it
     bench = Bench([scripted("main", [held, CUT], fine())])
     run = bench.run()
@@ -248,7 +248,7 @@ async def test_a_reply_that_breaks_off_unseen_starts_anew() -> None:
 
 
 @pytest.mark.parametrize("error", [CUT, BUSY], ids=["cut", "dropped"])
-async def test_a_reply_that_breaks_off_seen_is_replaced_from_offset_0_also_by_another_model(
+async def test_a_shown_reply_that_breaks_off_is_replaced_from_offset_0_also_by_another_model(
     error: ModelError,
 ) -> None:
     bench = Bench([scripted("a", [BEGUN, error], SETUP), scripted("b", fine())])
@@ -259,7 +259,7 @@ async def test_a_reply_that_breaks_off_seen_is_replaced_from_offset_0_also_by_an
     assert max(run.seen) == run.deltas[-1].attempt == 2
 
 
-async def test_after_text_was_seen_there_are_two_more_attempts_at_most() -> None:
+async def test_after_text_was_shown_there_are_at_most_two_more_attempts() -> None:
     bench = Bench([scripted("a", *[[BEGUN, CUT]] * 9)])
     run = bench.run()
     with pytest.raises(ModelReplyInvalid):
@@ -268,7 +268,7 @@ async def test_after_text_was_seen_there_are_two_more_attempts_at_most() -> None
     assert run.failed[-1] == ("a", 1, 1, None)
 
 
-async def test_the_second_of_them_goes_to_another_model_if_there_is_one() -> None:
+async def test_the_second_of_these_attempts_goes_to_another_model_if_there_is_one() -> None:
     bench = Bench([scripted("a", *[[BEGUN, CUT]] * 9), scripted("b", fine())])
     run = bench.run()
     await run.reply()
@@ -279,7 +279,7 @@ async def test_the_second_of_them_goes_to_another_model_if_there_is_one() -> Non
     assert [model.asked for model in both.models] == [2, 1]
 
 
-async def test_attempts_count_through_all_replies_of_a_run() -> None:
+async def test_attempts_are_counted_across_all_replies_of_a_run() -> None:
     bench = Bench([scripted("main", fine(), [BEGUN, CUT], fine(), fine())])
     run = bench.run()
     for _ in range(3):
@@ -311,7 +311,7 @@ async def test_a_call_is_made_on_a_stored_reservation_and_settled_or_marked_esti
     assert run.meter.used == used
 
 
-async def test_a_reservation_has_room_for_what_the_model_thinks_and_for_images() -> None:
+async def test_a_reservation_has_room_for_thinking_and_for_images() -> None:
     (candidate,) = Bench([scripted("main", fine())], price=Price(1, 2)).list.all
     asked, image = asking("Hi"), ImagePart("a.png", "image/png", b"")
     bare = needed("id", candidate, 0, asked)
@@ -398,7 +398,7 @@ async def test_steps_that_make_room_are_taken_in_their_order_and_each_once() -> 
     assert [event.model for event in run.events if isinstance(event, CandidateFailed)] == ["a", "a", "b", "b"]
 
 
-async def test_tokens_of_an_overflow_in_a_result_are_the_providers() -> None:
+async def test_tokens_of_an_overflow_are_those_the_provider_reports() -> None:
     bench = Bench([scripted("a", IN_A_RESULT)])
     run = bench.run()
     with pytest.raises(ContextOverflow):
@@ -453,7 +453,7 @@ async def test_the_budget_is_one_for_all_replies_of_the_run() -> None:
     assert run.failed[-1][3] is None
 
 
-async def test_a_later_start_of_a_run_goes_on_with_what_is_left() -> None:
+async def test_a_later_start_of_a_run_continues_with_what_is_left() -> None:
     bench = Bench([scripted("main", *[BUSY, fine()] * 20)])
     run = bench.run()
     for _ in range(5):
@@ -467,7 +467,7 @@ async def test_a_later_start_of_a_run_goes_on_with_what_is_left() -> None:
     assert len(again.failed) == MAX_FAILED_ATTEMPTS - 5
 
 
-async def test_a_later_start_of_a_run_leaves_alone_what_an_earlier_one_gave_up() -> None:
+async def test_a_later_start_of_a_run_does_not_call_models_that_an_earlier_one_gave_up() -> None:
     long, windows = ContextOverflow("long"), {"large": 2000, "larger": 3000}
     names = [scripted("bad", ModelAuthRejected("no")), scripted("small", long), scripted("large", fine())]
     run = Bench(names, windows=windows).run()
@@ -556,7 +556,7 @@ async def test_cancelling_during_a_wait_ends_the_reply() -> None:
     assert main.asked == 1
 
 
-async def test_an_error_that_is_no_models_is_passed_on_and_counts_against_no_model() -> None:
+async def test_an_error_not_caused_by_a_model_is_passed_on_and_counts_against_no_model() -> None:
     bench = Bench([scripted("main", fine())])
     run = bench.run()
 
@@ -569,7 +569,7 @@ async def test_an_error_that_is_no_models_is_passed_on_and_counts_against_no_mod
     assert (bench.models[0].asked, run.failed) == (0, [])
 
 
-def test_every_reason_is_a_sentence_of_ours() -> None:
+def test_every_reason_is_a_sentence_of_the_hubs_own() -> None:
     marker = "body-of-the-provider"
     errors = [type(e)(marker) for e in (BUSY, CUT, LIMITED, ModelRejected(""), ModelOrderConflict(""))]
     errors += [ContextOverflow(marker), *(ModelMisconfigured(marker, fault) for fault in ModelFault)]

@@ -21,13 +21,13 @@ def exchange(text: str = "hello") -> tuple[Entry, ...]:
     return (Entry(1, "u1", 1, UserSaid("hi")), Entry(2, "u1", 2, AssistantSaid(text)))
 
 
-def test_a_threads_first_turn_needs_no_reading() -> None:
+def test_the_first_turn_of_a_thread_reads_nothing_from_the_store() -> None:
     loaded = Journals().take(start(1))
     assert loaded is not None
     assert [entry.said for entry in loaded.entries] == [UserSaid("and now?")]
 
 
-def test_the_next_turn_follows_on_what_was_kept() -> None:
+def test_the_next_turn_continues_from_the_cached_transcript() -> None:
     journals = Journals()
     journals.keep("t1", exchange())
     loaded = journals.take(start(3))
@@ -54,7 +54,7 @@ def test_a_taken_journal_is_no_longer_cached() -> None:
     assert journals.take(start(3)) is None
 
 
-def test_the_transcripts_used_longest_ago_make_room() -> None:
+def test_the_least_recently_used_transcripts_make_room() -> None:
     journals = Journals(total_limit_chars=250)
     for thread in ("t1", "t2", "t3"):
         journals.keep(thread, exchange("x" * 98))

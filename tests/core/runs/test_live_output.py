@@ -14,7 +14,9 @@ PARTS = st.sampled_from(["x", " ", "\n", "\r", "\r\n", "\x1b[31m", "é", TOKEN, 
 
 
 @given(st.lists(PARTS, max_size=30), st.lists(st.integers(1, 40), max_size=30))
-def test_however_it_comes_in_it_is_the_beginning_of_the_result(parts: list[str], cuts: list[int]) -> None:
+def test_live_output_is_the_beginning_of_the_result_in_whatever_pieces_it_arrives(
+    parts: list[str], cuts: list[int]
+) -> None:
     whole, leaks, shown = "".join(parts), LeakDetector([KNOWN]), list[Output]()
     live, data = LiveOutput("call", leaks, shown.append), whole.encode()
     for cut in [*cuts, len(data)]:
@@ -27,7 +29,7 @@ def test_however_it_comes_in_it_is_the_beginning_of_the_result(parts: list[str],
     ]
 
 
-def test_it_ends_at_its_limit_and_says_so() -> None:
+def test_live_output_ends_at_its_limit_and_says_so() -> None:
     shown = list[Output]()
     live = LiveOutput("call", LeakDetector(), shown.append)
     for _ in range(40):

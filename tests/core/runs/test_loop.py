@@ -124,7 +124,7 @@ async def play(script: Script) -> LoopOutcome:
     return await run_agentic_loop(script)
 
 
-async def test_words_end_the_turn() -> None:
+async def test_a_reply_without_calls_ends_the_turn() -> None:
     script = Script([said("Hello")])
     assert await play(script) == Answered(said("Hello"))
     assert script.journal == []
@@ -158,7 +158,7 @@ async def test_input_does_not_join_while_a_person_is_asked() -> None:
     assert script.journal == ["calls a b", "run a", "ask b"]
 
 
-async def test_input_counts_before_the_limit_and_begins_the_count_of_repeated_failures_anew() -> None:
+async def test_input_is_counted_before_the_limit_and_restarts_the_count_of_repeated_failures() -> None:
     replies = [calls(("a", {})) for _ in range(6)]
     script = Script([*replies, said("done")], fails=True, limit_after=6, inputs={2: "again", 4: "again"})
     await play(script)
@@ -169,7 +169,7 @@ async def test_input_counts_before_the_limit_and_begins_the_count_of_repeated_fa
     assert limited.journal == ["calls a", "run a", "input go on", "limit enough"]
 
 
-async def test_a_cut_off_call_is_never_run_and_words_only_follow_the_third() -> None:
+async def test_a_truncated_call_is_never_run_and_after_the_third_no_tools_are_offered() -> None:
     cut = calls(("a", {"x": 1}), truncated=True)
     script = Script([cut] * 3 + [said("in words")])
     await play(script)

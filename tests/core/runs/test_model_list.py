@@ -86,7 +86,7 @@ def test_cooldowns_grow_with_jitter_up_to_a_limit(more: int, share: float) -> No
     assert not one.cooled
 
 
-def test_failures_of_calls_side_by_side_count_once() -> None:
+def test_failures_of_concurrent_calls_count_once() -> None:
     clock = ManualClock()
     one = health(clock)
     permits = [begun(one) for _ in range(50)]
@@ -163,7 +163,7 @@ def candidate(clock: ManualClock, keys: int) -> Candidate:
     return Candidate(ConfiguredModel("main", "test", 1000, (model,) * keys), clock, middle)
 
 
-def test_resting_keys_are_passed_over_until_all_rest() -> None:
+def test_keys_that_cool_down_are_skipped_until_all_cool_down() -> None:
     clock = ManualClock()
     one = candidate(clock, 3)
     assert one.key == 0
@@ -179,7 +179,7 @@ def test_resting_keys_are_passed_over_until_all_rest() -> None:
     assert one.key == 0
 
 
-def test_models_that_are_set_aside_come_only_when_no_other_is_left() -> None:
+def test_models_that_are_set_aside_are_called_only_when_no_other_is_left() -> None:
     clock = ManualClock()
     made = ModelList(
         [ConfiguredModel(name, "test", 1000 * size, (scripted(name),)) for size, name in enumerate("abc", 1)],

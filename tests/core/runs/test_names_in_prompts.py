@@ -145,7 +145,7 @@ def test_no_name_is_more_than_a_quoted_line(place: int) -> None:
         assert text.count('"') == usual.count('"'), text
 
 
-def test_the_walk_meets_every_name_of_the_system_prompt() -> None:
+def test_every_name_in_the_system_prompt_is_covered() -> None:
     texts = {system_prompt(other) for other in replaced(FACTS)}
     # The user's id is not told; as usual, speaker, channel, either tool, model, version, document, skill.
     assert len(texts) == 9
@@ -172,6 +172,6 @@ def test_names_are_quoted(name: str, shown: str) -> None:
     assert quoted(name) == shown
 
 
-def test_a_name_is_as_long_as_a_name() -> None:
+def test_a_long_name_is_truncated() -> None:
     assert len(folded("x" * 10_000)) == NAME_LIMIT_CHARS
     assert len(folded("\ufdfa" * 10_000)) == NAME_LIMIT_CHARS

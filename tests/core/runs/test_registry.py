@@ -129,5 +129,5 @@ def test_details_name_the_last_failure_of_each_model_and_the_log() -> None:
     assert said == ("Agent failed before reply: internal error (ValueError). Logs: hubbub logs -f · 0190-ref")
 
 
-def test_nothing_reachable_says_to_try_again() -> None:
+def test_unreachable_models_say_to_try_again() -> None:
     assert "try again" in texts.MODEL_UNREACHABLE

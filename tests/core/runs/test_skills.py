@@ -44,7 +44,7 @@ def text(*lines: str) -> str:
         ("", Skill("s", problem="it has no text")),
     ],
 )
-def test_what_is_read_from_a_file(content: str, expected: Skill) -> None:
+def test_a_skill_is_read_from_its_file(content: str, expected: Skill) -> None:
     assert read_skill("s", content, trusted=False) == expected
 
 
@@ -71,11 +71,11 @@ BROKEN = Skill("broken", keywords=("ship",), problem="it has no text")
         ("x" * 8_000 + " deploy", []),
     ],
 )
-def test_which_skills_a_message_activates(message: str, names: list[str]) -> None:
+def test_a_message_activates_the_skills_it_names(message: str, names: list[str]) -> None:
     assert [skill.name for skill in chosen([BROKEN, DEPLOY, RELEASE], message)] == names
 
 
-def test_so_many_skills_are_active_at_most() -> None:
+def test_the_number_of_active_skills_is_limited() -> None:
     skills = [Skill(f"s{number}", keywords=("all",), text="x") for number in range(9)]
     assert [skill.name for skill in chosen(skills, "all s8")] == ["s8", "s0", "s1"][:MAX_ACTIVE]
 
@@ -103,7 +103,7 @@ def test_members_use_only_skills_that_say_so_and_guests_none() -> None:
         assert {role for role in Role if skill.is_for(Principal("u", role, "U"))} == roles
 
 
-def test_how_skills_are_listed() -> None:
+def test_skills_are_listed_with_their_state() -> None:
     listed = in_words(
         [
             Skill("a", "Ship it", ("ship", "go"), frozenset({"time", "shell"}), trusted=True),

@@ -171,7 +171,7 @@ async def settled(
 
 
 @pytest.mark.parametrize("mode", MODES, ids=["chat", "unattended"])
-async def test_neighbours_without_effect_run_at_once_and_are_recorded_as_they_come(mode: Mode) -> None:
+async def test_adjacent_calls_without_effect_run_at_once_and_are_recorded_as_they_end(mode: Mode) -> None:
     floor, book = Floor(needed=3), Book()
     assert await settled(floor, book, "look1", "look2", "look3", mode=mode) is None
     assert floor.log == ["+look1", "+look2", "+look3", "-look3", "-look2", "-look1"]
@@ -186,7 +186,7 @@ async def test_no_more_than_eight_run_at_once() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES, ids=["chat", "unattended"])
-async def test_every_other_call_waits_and_is_waited_for(mode: Mode) -> None:
+async def test_every_other_call_runs_alone(mode: Mode) -> None:
     floor, book = Floor(needed=2), Book()
     await settled(floor, book, "look1", "look2", "note1", "note2", "look3", mode=mode)
     both = {"+look1", "+look2", "-look1", "-look2"}
@@ -227,7 +227,7 @@ async def test_a_run_that_has_been_stopped_ends_its_other_calls() -> None:
     assert [task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith("call ")] == []
 
 
-async def test_the_model_is_told_of_an_edit_whatever_came_of_the_call() -> None:
+async def test_the_model_learns_of_an_edit_whatever_the_outcome_of_the_call() -> None:
     book = Book()
     await settled(Floor(), book, "look1", edited_by="Ada")
     await settled(Floor(), book, "fall1", edited_by="Ada")

@@ -98,7 +98,7 @@ def test_results_of_older_turns_are_shortened_before_anything_is_left_out() -> N
     assert max(results[:-SHORTENED_EVERY_TURNS]) < RESULT_HEAD_CHARS + RESULT_TAIL_CHARS + 100
 
 
-def test_a_conversation_that_stays_too_long_is_due_less_and_less_often() -> None:
+def test_a_conversation_that_stays_too_long_is_compacted_less_and_less_often() -> None:
     entries = talk(60)
     sizes = [total_tokens(entries[: 2 * turns]) for turns in range(61)]
     room = Room(sizes[50], sizes[20])
@@ -133,7 +133,7 @@ def test_a_window_of_a_long_conversation_costs_little_once_it_was_counted(turns:
         (800, False, Strategy.SUMMARIZE),
     ],
 )
-def test_how_full_the_room_is_decides_how_a_conversation_is_made_shorter(
+def test_the_fill_of_the_window_decides_how_a_conversation_is_shortened(
     tokens: int, strategy: Strategy, *, archived: bool
 ) -> None:
     assert strategy_for(tokens, Room(1_000, 800), archived=archived) is strategy

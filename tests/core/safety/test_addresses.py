@@ -61,7 +61,7 @@ def test_a_line_opens_exactly_its_addresses(
         ("[2606:4700::1]:80", "is not within one private network"),
     ],
 )
-def test_a_line_that_says_nothing_clear_is_refused_with_advice(line: str, said: str) -> None:
+def test_an_unclear_line_is_refused_with_advice(line: str, said: str) -> None:
     with pytest.raises(ValueError) as refused:
         Exemption.parse(line)
     assert str(refused.value).startswith(said)

@@ -66,7 +66,7 @@ def test_nothing_is_hidden_in_what_is_shown(text: str) -> None:
     assert not hides_something(in_plain_sight(text))
 
 
-def test_a_command_with_what_cannot_be_seen_is_no_plain_one() -> None:
+def test_a_command_with_invisible_characters_is_not_plain() -> None:
     assert read_line("ls \u202etxt.x") == NotPlain("contains invisible characters")
     hidden = ("rm\u200b x", "ls\u00a0-la", "cat a\u2028b")
     assert [isinstance(read_line(line), NotPlain) for line in hidden] == [True] * 3
@@ -113,12 +113,12 @@ def test_letters_that_look_like_others_are_named_below() -> None:
         ("a\u2758b", "U+2758 LIGHT VERTICAL BAR"),
     ],
 )
-def test_every_look_alike_is_named(text: str, named: str) -> None:
+def test_every_lookalike_is_named(text: str, named: str) -> None:
     (found,) = look_alikes(text)
     assert named in found
 
 
-def test_decoys_hide_no_look_alike() -> None:
+def test_decoys_hide_no_lookalike() -> None:
     decoys = " ".join("\u0430\u043e" + "\u0441" * n for n in range(50))
     found = look_alikes(f"{decoys} p\u0430ypal")
     assert found[0].startswith("p\u0430ypal ")
@@ -138,12 +138,12 @@ SHAPING = re.compile(
 
 
 @given(st.text(alphabet=st.characters(min_codepoint=0x80), min_size=1, max_size=3))
-def test_nothing_amid_ascii_passes_unnamed_but_what_is_plain(odd: str) -> None:
+def test_amid_ascii_only_plain_characters_are_left_unnamed(odd: str) -> None:
     """Every Unicode character between ASCII letters is spelled out, named below, or known as plain."""
     text = f"a{odd}b"
     named = in_plain_sight(text) != text or look_alikes(text) != ()
     assert named or all(map(PLAIN.match, SHAPING.sub("", odd)))
 
 
-def test_a_card_names_what_would_not_be_seen() -> None:
+def test_a_card_names_invisible_characters() -> None:
     assert shown_of(pay, note="ls \u202etxt.x") == "ls [U+202E]txt.x"

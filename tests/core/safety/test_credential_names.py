@@ -25,7 +25,7 @@ from core.safety.path_names import names_credentials
         *(".bash_history", ".zsh_history", ".history", ".python_history", ".psql_history"),
     ],
 )
-def test_names_of_credentials(name: str) -> None:
+def test_names_of_credential_files_are_recognized(name: str) -> None:
     assert names_credentials(name)
 
 
@@ -37,7 +37,7 @@ def test_names_of_credentials(name: str) -> None:
         *("notes.txt", "gcloud", "hosts.yml", "docker", "server.pem.dist", "", "部署.md"),
     ],
 )
-def test_other_names(name: str) -> None:
+def test_other_names_are_not_credentials(name: str) -> None:
     assert not names_credentials(name)
 
 

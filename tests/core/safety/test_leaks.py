@@ -63,7 +63,7 @@ def test_a_token_is_found_in_any_surroundings(name: str, around: str) -> None:
     assert redacted.startswith(around.partition("{}")[0])
 
 
-def test_the_body_of_a_private_key_is_taken_out_even_where_it_is_cut_off() -> None:
+def test_the_body_of_a_private_key_is_removed_even_if_it_is_truncated() -> None:
     redacted = LeakDetector().redacted(f"here:\n{PEM}\nand more")
     assert B62 not in redacted
     assert redacted.endswith(f"{REMOVED}-----END RSA PRIVATE KEY-----\nand more")
@@ -75,7 +75,7 @@ def test_text_after_bearer_is_a_secret(word: str) -> None:
     assert LeakDetector().redacted(f"{word} {B62} end") == f"{word} {REMOVED} end"
 
 
-def test_a_login_in_an_address_is_one() -> None:
+def test_a_login_in_an_address_is_a_secret() -> None:
     assert LeakDetector().redacted("git clone https://me:s3cr3t!pass@example.com/x.git") == (
         f"git clone https://{REMOVED}@example.com/x.git"
     )
@@ -110,7 +110,7 @@ def test_values_in_credential_positions_are_secrets(text: str) -> None:
         "xai-is-one",
     ],
 )
-def test_talk_of_credentials_is_none(text: str) -> None:
+def test_talk_about_credentials_is_not_a_secret(text: str) -> None:
     assert LeakDetector().redacted(text) == text
 
 
@@ -165,7 +165,7 @@ def told(detector: LeakDetector, text: str, cuts: list[int]) -> tuple[str, str]:
 
 
 @given(st.lists(PIECES, max_size=8).map("".join), st.lists(st.integers(0, 900), max_size=12))
-def test_a_stream_tells_what_the_whole_is_redacted_to(text: str, cuts: list[int]) -> None:
+def test_a_stream_is_redacted_like_the_whole_text(text: str, cuts: list[int]) -> None:
     detector = LeakDetector([KNOWN])
     before, everything = told(detector, text, cuts)
     assert everything == detector.redacted(text)
@@ -189,7 +189,7 @@ def test_secrets_late_in_a_long_stream_are_found(words: str) -> None:
 
 
 @pytest.mark.parametrize("begun", ["-----BEGIN PRIVATE KEY-----\n", "an ordinary text: "])
-def test_a_long_stream_is_searched_a_few_times_over(begun: str) -> None:
+def test_a_long_stream_is_searched_only_a_few_times(begun: str) -> None:
     """Counted, not measured: a key that doesn't end is searched when it has grown by a quarter."""
     stream, searched = RedactedStream(LeakDetector()), 0
     pieces = [begun, *(f"{B62}\n" for _ in range(800))]

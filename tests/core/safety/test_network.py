@@ -38,7 +38,7 @@ GUARD = NetworkGuard(Names())
         *("2606:4700:4700::1111", "2a00:1450:4001::1", "2001:4860:4860::8888", "64:ff9b::808:808"),
     ],
 )
-def test_public_addresses(address: str) -> None:
+def test_public_addresses_are_allowed(address: str) -> None:
     assert is_public(address)
 
 
@@ -71,7 +71,7 @@ def test_public_addresses(address: str) -> None:
         ),
     ],
 )
-def test_addresses_that_are_not_public(address: str) -> None:
+def test_addresses_that_are_not_public_are_refused(address: str) -> None:
     assert not is_public(address)
 
 
@@ -100,7 +100,7 @@ def test_nothing_python_knows_as_private_is_public(
         *("http://a_b.example", "http://example.org./", "http://1.example", "http://x"),
     ],
 )
-def test_web_addresses(url: str) -> None:
+def test_web_addresses_are_read(url: str) -> None:
     assert GUARD.web_address(url).scheme in ("http", "https")
 
 
@@ -157,7 +157,7 @@ def test_invalid_web_addresses_are_refused(url: str) -> None:
         *("http://example.org@169.254.169.254/", "http://1.2.3/", "http://a.1/", "http://8.8.8.8./"),
     ],
 )
-def test_closer_addresses_are_refused_as_they_are_written(url: str) -> None:
+def test_private_addresses_are_refused_in_every_spelling(url: str) -> None:
     with pytest.raises(ToolDenied, match="not on the public internet"):
         GUARD.web_address(url)
 

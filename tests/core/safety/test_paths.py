@@ -108,7 +108,7 @@ def test_credentials_reached_by_a_link_are_closed_too(
         read(guard, path)
 
 
-def test_a_neighbour_whose_name_begins_alike_is_outside(guard: PathGuard, tmp_path: Path) -> None:
+def test_a_neighbor_whose_name_begins_the_same_is_outside(guard: PathGuard, tmp_path: Path) -> None:
     assert guard.refusal(f"{tmp_path}/room-too/secret.txt") == "the path is outside the workspace"
     assert guard.refusal(f"{tmp_path}/room/../secret.txt") == "the path is outside the workspace"
 
@@ -183,7 +183,7 @@ def test_a_link_to_nothing_is_refused_and_makes_nothing(guard: PathGuard, worksp
     assert list((workspace / "missing").iterdir()) == []
 
 
-def test_links_in_a_circle_end(guard: PathGuard, workspace: Path) -> None:
+def test_circular_links_are_refused(guard: PathGuard, workspace: Path) -> None:
     (workspace / "a").symlink_to("b")
     (workspace / "b").symlink_to("a")
     with pytest.raises(ToolFailed, match="too many links"):

@@ -145,7 +145,7 @@ def test_a_repository_that_may_run_something_is_asked_about(trap: str, tmp_path:
 @pytest.mark.parametrize(
     "url", ["../other", "/srv/it.git", "file:///srv/it", "ext::sh -c evil", "-oProxyCommand=evil"]
 )
-def test_no_push_goes_to_a_place_on_this_machine(url: str, tmp_path: Path) -> None:
+def test_a_push_to_a_path_on_this_machine_always_asks(url: str, tmp_path: Path) -> None:
     guard = make_workspace(tmp_path)
     config(f'[remote "other"]\n\turl = {url}')(tmp_path)
     assert judge("git push other main", guard).level is Level.ALWAYS_ASK
@@ -159,7 +159,7 @@ def test_an_always_on_a_push_ends_with_another_configuration(tmp_path: Path) -> 
     assert (after.level, after.needs == before) == (Level.LOW, False)
 
 
-def test_git_is_judged_where_it_works_and_not_outside(tmp_path: Path) -> None:
+def test_git_is_judged_in_the_directory_where_it_works(tmp_path: Path) -> None:
     make_workspace(tmp_path)
     (tmp_path / "inside/deep").mkdir(parents=True)
     guard = make_workspace(tmp_path / "inside")

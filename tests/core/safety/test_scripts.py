@@ -34,7 +34,7 @@ def guard(tmp_path: Path) -> PathGuard:
         ("docker compose ps", "docker-compose.yml"),
     ],
 )
-def test_another_content_is_asked_about_again(line: str, file: str, guard: PathGuard, tmp_path: Path) -> None:
+def test_changed_content_is_asked_about_again(line: str, file: str, guard: PathGuard, tmp_path: Path) -> None:
     granted = judge(line, guard).pattern
     assert granted is not None
     assert granted.startswith(f"{line} [{file} unchanged, ")
@@ -161,7 +161,7 @@ def test_a_script_elsewhere_is_asked_about(line: str, guard: PathGuard, tmp_path
 
 
 @pytest.mark.parametrize("line", ["echo x | sh -", "python3 - < list.txt", "bash -"])
-def test_a_file_named_as_the_input_is_does_not_stand_for_it(
+def test_a_file_named_like_the_standard_input_does_not_stand_for_it(
     line: str, guard: PathGuard, tmp_path: Path
 ) -> None:
     (tmp_path / "-").write_text("true\n")
@@ -185,7 +185,7 @@ def test_package_manager_configuration_needs_approval(
     assert judge(f"cd src && {line}", guard).level is Level.ALWAYS_ASK
 
 
-def test_a_package_in_another_obeys_that(guard: PathGuard, tmp_path: Path) -> None:
+def test_a_package_inside_another_always_asks(guard: PathGuard, tmp_path: Path) -> None:
     (tmp_path / "src/package.json").write_text((tmp_path / "package.json").read_text())
     assert judge("cd src && npm test", guard).level is Level.ALWAYS_ASK
     assert judge("cd docs && npm test", guard).level is Level.ALWAYS_ASK
@@ -233,7 +233,9 @@ def test_a_project_that_reads_more_is_asked_about(
     assert judge("docker compose ps", guard).level is Level.ALWAYS_ASK
 
 
-def test_shellcheck_obeys_nothing(guard: PathGuard, tmp_path: Path) -> None:
+def test_shellcheck_is_asked_about_where_settings_or_links_may_change_what_it_reads(
+    guard: PathGuard, tmp_path: Path
+) -> None:
     assert judge("shellcheck scripts/build.sh", guard).level is Level.LOW
     (tmp_path / "scripts/.shellcheckrc").write_text("external-sources=true\n")
     assert judge("shellcheck build.sh", guard).level is Level.LOW
@@ -243,7 +245,9 @@ def test_shellcheck_obeys_nothing(guard: PathGuard, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["json", "argparse.py", "re.so"])
-def test_a_module_is_pythons_own(name: str, guard: PathGuard, tmp_path: Path) -> None:
+def test_a_module_in_the_workspace_does_not_pass_for_one_of_pythons_own(
+    name: str, guard: PathGuard, tmp_path: Path
+) -> None:
     assert judge("python3 -m json.tool data.json", guard).level is Level.LOW
     assert judge("python3 -m json.tool data.json out.json", guard).level is Level.ALWAYS_ASK
     os.symlink("src/a.py", tmp_path / name)
@@ -315,7 +319,7 @@ def test_harmless_commands_may_precede_a_granted_program(line: str, guard: PathG
     assert judge(line, guard).level is Level.LOW
 
 
-def test_rows_that_change_nothing_that_runs_make_no_other_file() -> None:
+def test_rows_that_run_and_rewrite_nothing_make_no_other_file() -> None:
     """Such a row makes a directory or a new document; it rewrites and runs nothing."""
     reading = [row for rows in table().values() for row in rows if row.reads]
     kinds = {

@@ -113,7 +113,7 @@ def test_reading_never_raises(text: str) -> None:
     assert isinstance(read_line(text), Line | NotPlain)
 
 
-def test_the_parts_of_a_line() -> None:
+def test_a_line_is_split_into_its_parts() -> None:
     line = read_line("cd src && sort -u < a.txt 2>/dev/null | head -5 >> b.txt 2>&1 || echo no;")
     assert isinstance(line, Line)
     assert line.directory == "src"
@@ -387,6 +387,6 @@ HOSTILE: Sequence[str] = (
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
-def test_a_line_twice_as_long_takes_no_more_than_twice_the_steps_and_a_half(piece: str) -> None:
+def test_a_line_twice_as_long_takes_at_most_two_and_a_half_times_the_steps(piece: str) -> None:
     once, twice = (steps(f"a {piece * (chars // len(piece))}") for chars in (2_000, 4_000))
     assert twice <= 2.5 * once + 20

@@ -66,7 +66,7 @@ def test_the_tables_are_as_large_as_they_must_be() -> None:
     assert len(set(EVERYDAY)) >= 950
 
 
-def test_nothing_harmful_is_below_what_asks_every_time(guard: PathGuard, proof_record: ProofRecord) -> None:
+def test_nothing_harmful_is_rated_below_always_ask(guard: PathGuard, proof_record: ProofRecord) -> None:
     low = rated_low([*BLOCKED, *DESTRUCTIVE, *HARMFUL, *FIFTH_TABLE["harmful"]], guard)
     proof_record("shell", harmful=len(HARMFUL), rated_low=low)
     assert low == []
@@ -111,7 +111,7 @@ def test_a_card_says_why_it_asks(guard: PathGuard) -> None:
 
 
 @given(st.text(max_size=60))
-def test_judging_never_raises_but_for_lines_that_fail(text: str) -> None:
+def test_judging_raises_only_for_lines_that_fail(text: str) -> None:
     try:
         rating = judge(text, PathGuard(Path("/nonexistent")))
     except ToolFailed:
@@ -173,7 +173,7 @@ def test_a_line_that_is_not_plain_is_called_by_its_text_alone(guard: PathGuard) 
 @pytest.mark.parametrize(
     "path", [".bashrc", ".git/hooks/pre-commit", "src/.hidden", "build.sh", "notes.txt", "linked/x"]
 )
-def test_no_grant_writes_what_others_obey_or_what_would_be_lost(
+def test_no_grant_covers_writes_to_existing_or_hidden_files_or_scripts(
     path: str, guard: PathGuard, tmp_path: Path
 ) -> None:
     assert judge(f"echo x > {path}", PathGuard(_with_links(tmp_path))).level is Level.ALWAYS_ASK
@@ -218,7 +218,7 @@ def test_after_cd_a_redirect_is_judged_by_the_file_it_opens(line: str, asked: bo
 @pytest.mark.parametrize(
     "line", ["echo x > /etc/x", "cat < .env", "echo x > linked/x", "cat < linked/x", "cat < server.key"]
 )
-def test_a_place_that_is_not_open_makes_a_line_no_plain_one_or_asks(line: str, tmp_path: Path) -> None:
+def test_a_redirect_to_a_closed_path_always_asks(line: str, tmp_path: Path) -> None:
     rating = judge(line, PathGuard(_with_links(tmp_path)))
     assert (rating.level, rating.pattern) == (Level.ALWAYS_ASK, None)
 
@@ -292,7 +292,7 @@ def test_wildcards_match_as_in_bash_but_nothing_hidden_or_outside(
         assert plan.steps[0].programs[0].argv[1:] == tuple(names)
 
 
-def test_a_line_stands_for_a_thousand_names_at_most(tmp_path: Path) -> None:
+def test_a_line_expands_to_at_most_a_thousand_names(tmp_path: Path) -> None:
     for number in range(1_001):
         (tmp_path / f"{number}.log").touch()
     with pytest.raises(LineFails, match="more than 1000 names"):
@@ -351,7 +351,7 @@ def test_programs_are_looked_up_outside_the_workspace(tmp_path: Path) -> None:
     assert outside_path(path, PathGuard(tmp_path)) == "/usr/bin:/bin"
 
 
-def test_a_rating_has_values(guard: PathGuard) -> None:
+def test_a_rating_has_a_level_a_plan_needs_and_a_pattern(guard: PathGuard) -> None:
     assert judge("true", guard) == ShellRating(
         Level.LOW,
         Plan((Step(Joiner.THEN, (Program(("true",)),)),)),
@@ -371,7 +371,7 @@ def test_a_rating_has_values(guard: PathGuard) -> None:
         "cat /dev/sda",
     ],
 )
-def test_a_grant_of_a_reading_program_looks_into_no_running_one(line: str, guard: PathGuard) -> None:
+def test_a_grant_of_a_reading_program_does_not_cover_running_processes(line: str, guard: PathGuard) -> None:
     rating = judge(line, guard)
     assert (rating.level, [need.row for need in rating.needs]) == (Level.ALWAYS_ASK, [None])
 

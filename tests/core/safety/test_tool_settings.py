@@ -157,7 +157,7 @@ def test_a_tools_private_files_hold_no_links(guard: PathGuard, tmp_path: Path) -
     assert judge("ruff check src", guard).level is Level.ALWAYS_ASK
 
 
-def test_no_more_is_looked_through_than_can_be(guard: PathGuard, tmp_path: Path) -> None:
+def test_a_directory_with_too_many_entries_is_asked_about(guard: PathGuard, tmp_path: Path) -> None:
     (tmp_path / "many").mkdir()
     for number in range(MAX_ENTRIES - FOLDER_COSTS_ENTRIES):
         (tmp_path / f"many/{number}.py").touch()
@@ -166,7 +166,7 @@ def test_no_more_is_looked_through_than_can_be(guard: PathGuard, tmp_path: Path)
     assert judge("ruff check many", guard).level is Level.ALWAYS_ASK
 
 
-def test_no_more_files_are_judged_than_can_be(guard: PathGuard, tmp_path: Path) -> None:
+def test_too_many_settings_files_are_asked_about(guard: PathGuard, tmp_path: Path) -> None:
     for number in range(MAX_FILES + 1):
         assert judge("ruff check src", guard).level is Level.LOW
         (tmp_path / f"src/{number}").mkdir()
@@ -175,7 +175,7 @@ def test_no_more_files_are_judged_than_can_be(guard: PathGuard, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("line,file", [("go list -m all", "go.mod"), ("cargo tree", "Cargo.toml")])
-def test_a_project_above_the_workspace_is_none_of_its(
+def test_a_project_above_the_workspace_is_ignored(
     line: str, file: str, guard: PathGuard, tmp_path: Path
 ) -> None:
     assert judge(line, guard).level is Level.LOW

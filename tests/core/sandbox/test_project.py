@@ -124,7 +124,7 @@ def test_a_copy_has_the_history_of_its_repository_and_neither_its_settings_nor_i
     assert not (world.copy / ".git").exists()
 
 
-def test_what_a_container_changed_is_found_shown_and_made_once_it_is_accepted(world: World) -> None:
+def test_changes_of_a_container_are_found_shown_and_applied_once_they_are_accepted(world: World) -> None:
     world.copied()
     (world.copy / "src" / "a.py").write_text("one\n2\n")
     (world.copy / "b.txt").unlink()

@@ -69,7 +69,7 @@ said: st.SearchStrategy[Said] = st.one_of(
 
 
 @given(messages)
-def test_messages(message: Message) -> None:
+def test_messages_are_read_back_as_written(message: Message) -> None:
     assert message_from_json(message_to_json(message)) == message
 
 
@@ -79,7 +79,7 @@ def test_spilled_results_contain_the_output(one: Said) -> None:
 
 
 @given(st.lists(text).map(tuple))
-def test_lists(strings: tuple[str, ...]) -> None:
+def test_lists_are_read_back_as_written(strings: tuple[str, ...]) -> None:
     assert strings_from_json(strings_to_json(strings)) == strings
     refs = tuple(MessageRef(one) for one in strings)
     assert refs_from_json(refs_to_json(refs)) == refs
@@ -132,5 +132,5 @@ answers: st.SearchStrategy[Answer] = st.one_of(
 @given(answers)
 @example(Wrote("approve"))
 @example(Wrote('["chose",0,"x"]'))
-def test_an_answer_comes_back(answer: Answer) -> None:
+def test_an_answer_is_read_back(answer: Answer) -> None:
     assert answer_from_text(answer_to_text(answer)) == answer

@@ -51,7 +51,7 @@ def test_a_killed_hub_holds_nothing(tmp_path: Path) -> None:
         pass
 
 
-def test_a_directory_let_go_can_be_taken_again(tmp_path: Path) -> None:
+def test_a_released_directory_can_be_taken_again(tmp_path: Path) -> None:
     lock = DataDirectoryLock(tmp_path)
     for _ in range(2):
         lock.acquire()
@@ -60,7 +60,7 @@ def test_a_directory_let_go_can_be_taken_again(tmp_path: Path) -> None:
         lock.release()
 
 
-def test_children_do_not_keep_the_directory(tmp_path: Path) -> None:
+def test_child_processes_do_not_hold_the_directory(tmp_path: Path) -> None:
     with DataDirectoryLock(tmp_path):
         child = subprocess.Popen(
             [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE

@@ -15,7 +15,7 @@ async def recorded(database: Path) -> set[str]:
         return {one.key for one in await reader.explanations.explain_recent(10_000)}
 
 
-def test_a_disk_that_fills_up(tmp_path: Path) -> None:
+def test_a_full_disk_refuses_writes_and_keeps_what_was_accepted(tmp_path: Path) -> None:
     database = tmp_path / "hub.db"
     done = subprocess.run(
         [sys.executable, "-m", "tests.core.store.filling", str(database)],

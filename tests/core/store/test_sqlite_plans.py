@@ -129,7 +129,7 @@ async def a_crowd_at_the_door(world: Bench) -> None:
     await world.store.inbound.accept_event(world.message(by=BEN), limited, send_now=False)
 
 
-async def test_no_statement_at_the_door_reads_a_whole_table(tmp_path: Path) -> None:
+async def test_no_statement_of_accepting_an_event_reads_a_whole_table(tmp_path: Path) -> None:
     path, clock, ids, statements = tmp_path / "hub.db", StoppedClock(), CountingIds(), set[str]()
     store = await heard(path, clock, ids, statements)
     await a_crowd_at_the_door(Bench(store, clock, ids))

@@ -307,7 +307,7 @@ JOURNAL_OF_BEFORE = (
 )
 
 
-async def test_runs_of_routines_under_way_are_taken_over_after_the_upgrade_to_one_recovery(
+async def test_running_routine_runs_are_taken_over_after_the_upgrade_to_one_recovery(
     tmp_path: Path,
 ) -> None:
     """One without tools had no journal then; one that was to go on waited for that."""
@@ -368,7 +368,7 @@ async def test_a_newer_database_is_refused(tmp_path: Path) -> None:
         await Listings(path).open()
 
 
-async def test_those_who_only_read_make_and_upgrade_nothing(tmp_path: Path) -> None:
+async def test_readers_create_and_upgrade_nothing(tmp_path: Path) -> None:
     path = tmp_path / "hub.db"
     with pytest.raises(StoreUnavailable, match="not readable"):
         await Listings(path).open()
@@ -420,7 +420,7 @@ def test_an_upgrade_is_whole_or_not_at_all(tmp_path: Path) -> None:
     connection.close()
 
 
-async def test_the_files_are_their_owners_alone(tmp_path: Path) -> None:
+async def test_only_their_owner_can_read_the_files(tmp_path: Path) -> None:
     path = tmp_path / "hub.db"
     before = os.umask(0)
     try:

@@ -99,7 +99,7 @@ async def test_an_unawaited_unit_is_committed_alone_if_none_follows(watched: Wat
 
 
 @pytest.mark.parametrize("linger_s", [WAIT_S])
-async def test_closing_does_not_wait_for_company(watched: Watched) -> None:
+async def test_closing_does_not_wait_for_more_units(watched: Watched) -> None:
     receipt = asyncio.create_task(watched.writer.run(keep(1), unhurried=True))
     await asyncio.sleep(0)
     async with asyncio.timeout(WAIT_S / 2):
@@ -167,7 +167,7 @@ async def test_listeners_hear_of_a_unit_after_its_commit(watched: Watched) -> No
 
 
 @pytest.mark.parametrize("at", [0, 1])
-async def test_one_failing_unit_is_taken_back_alone(watched: Watched, at: int) -> None:
+async def test_one_failing_unit_is_rolled_back_alone(watched: Watched, at: int) -> None:
     def fail_late(tx: Transaction) -> int:
         keep(100)(tx)
         raise LookupError("after a write")
@@ -189,7 +189,7 @@ async def test_one_failing_unit_is_taken_back_alone(watched: Watched, at: int) -
     assert watched.writer.healthy
 
 
-async def test_a_cancelled_caller_does_not_take_its_unit_back(watched: Watched) -> None:
+async def test_a_cancelled_caller_does_not_undo_its_unit(watched: Watched) -> None:
     gate = Gate()
     holding = asyncio.create_task(watched.writer.run(gate.unit))
     await asyncio.to_thread(gate.entered.wait, WAIT_S)
@@ -204,7 +204,7 @@ async def test_a_cancelled_caller_does_not_take_its_unit_back(watched: Watched) 
     assert watched.kept() == [1, 2]
 
 
-async def test_a_closed_writer_takes_nothing(watched: Watched) -> None:
+async def test_a_closed_writer_accepts_nothing(watched: Watched) -> None:
     last = asyncio.create_task(watched.writer.run(keep(1)))
     await asyncio.sleep(0)
     await watched.writer.close()
@@ -215,7 +215,7 @@ async def test_a_closed_writer_takes_nothing(watched: Watched) -> None:
     assert watched.kept() == [1]
 
 
-async def test_a_full_disk_fails_every_unit_of_the_group_and_heals(watched: Watched) -> None:
+async def test_a_full_disk_fails_every_unit_of_the_group_and_the_writer_recovers(watched: Watched) -> None:
     def full(tx: Transaction) -> None:
         (pages,) = tx.one("PRAGMA page_count") or (0,)
         tx.one(f"PRAGMA max_page_count = {pages + 2}")
@@ -247,7 +247,7 @@ async def test_a_full_disk_fails_every_unit_of_the_group_and_heals(watched: Watc
     assert watched.kept() == [3]
 
 
-async def test_a_directory_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+async def test_a_missing_directory_is_an_error(tmp_path: Path) -> None:
     def begin(connection: sqlite3.Connection) -> SqliteTransaction:
         raise AssertionError("never opened")
 
@@ -257,7 +257,7 @@ async def test_a_directory_that_is_not_there_is_an_error(tmp_path: Path) -> None
     await writer.close()
 
 
-async def test_a_file_that_is_no_database_is_an_error(tmp_path: Path) -> None:
+async def test_a_file_that_is_not_a_database_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "hub.db"
     path.write_bytes(b"this is a text, and long enough to be told from a database" * 100)
 
@@ -295,7 +295,7 @@ async def test_meanwhile_callbacks_run_before_the_commit_is_announced(watched: W
     assert watched.kept() == [1]
 
 
-async def test_nothing_is_done_meanwhile_for_a_unit_that_failed(watched: Watched) -> None:
+async def test_no_meanwhile_callback_runs_for_a_unit_that_failed(watched: Watched) -> None:
     called: list[str] = []
 
     def fails(tx: Transaction) -> None:

@@ -21,13 +21,13 @@ def _found(phrase: tuple[str, ...], terms: list[str]) -> bool:
     return any(tuple(terms[at : at + size]) == phrase for at in range(len(terms) - size + 1))
 
 
-def test_terms_of_a_note() -> None:
+def test_a_note_is_split_into_terms() -> None:
     assert note_terms("部署器 Deploy_it, now!") == ["部署", "署器", "器", "deploy", "it", "now"]
     assert note_terms("v2 をdeploy") == ["v2", "を", "deploy"]
     assert note_terms("...") == []
 
 
-def test_phrases_of_a_query() -> None:
+def test_a_query_is_split_into_phrases() -> None:
     assert query_phrases("部署服务 Tea") == [("部署", "署服", "服务"), ("tea",)]
     assert query_phrases("器 a") == [("器",), ("a",)]
     assert [is_prefix(phrase) for phrase in query_phrases("器 a 部署")] == [True, False, False]

@@ -71,7 +71,7 @@ def compare(lines: Sequence[str], root: Path) -> tuple[int, list[str]]:
     return sum(len(pair.ours.programs) for pair in pairs), found
 
 
-def test_some_lines_come_to_the_same_end(tmp_path: Path) -> None:
+def test_some_lines_end_as_in_bash(tmp_path: Path) -> None:
     made = PlainLines(seed=14)
     lines = [made.next() for _ in range(10)]
     started, found = compare(lines, tmp_path / "both")
@@ -81,7 +81,7 @@ def test_some_lines_come_to_the_same_end(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800 + ROOM_S)
-def test_thirty_minutes_of_lines_come_to_the_same_end(
+def test_thirty_minutes_of_lines_end_as_in_bash(
     tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
     ends_at = time.monotonic() + profile.pick(test=10, ci=60, proof=1800)
@@ -97,7 +97,7 @@ def test_thirty_minutes_of_lines_come_to_the_same_end(
     assert started >= lines
 
 
-def test_made_lines_are_plain() -> None:
+def test_generated_lines_are_plain() -> None:
     made = PlainLines(seed=14)
     found = [
         (line, read.reason)

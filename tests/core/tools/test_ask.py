@@ -64,14 +64,14 @@ def test_ask_user_opens_the_question(
         ({"question": "?", "choices": [str(n) for n in range(11)]}, "choices: "),
     ],
 )
-def test_unanswerable_questions_are_the_models_error(arguments: dict[str, Any], said: str) -> None:
+def test_unanswerable_questions_are_an_error_of_the_model(arguments: dict[str, Any], said: str) -> None:
     prepared = asked(arguments)
     assert isinstance(prepared, Refused)
     assert prepared.result.status is ResultStatus.ERROR
     assert said in prepared.result.text
 
 
-def test_it_asks_by_itself_except_where_everything_is_asked_about_first() -> None:
+def test_asking_needs_no_approval_unless_everything_does() -> None:
     tool = ask_user_tool()
     assert (tool.requirement, tool.effect, tool.data) == (Requirement.NEVER, Effect.NONE, Data.NONE)
     assert isinstance(asked({"question": "?"}, policy=Policy(Preset.MANUAL)), NeedsPerson)

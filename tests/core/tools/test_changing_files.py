@@ -46,7 +46,7 @@ async def test_a_passage_is_replaced_and_nothing_else(work: Path, tools: Tools) 
 @pytest.mark.parametrize(
     "old,complaint", [("missing", "does not contain that text"), ("x", "contains that text 3 times")]
 )
-async def test_a_passage_must_be_there_once(work: Path, tools: Tools, old: str, complaint: str) -> None:
+async def test_a_passage_must_occur_exactly_once(work: Path, tools: Tools, old: str, complaint: str) -> None:
     (work / "a").write_text("x x x")
     with pytest.raises(ToolFailed, match=complaint):
         await run(tools["apply_patch"], {"path": "a", "old": old, "new": "y"})

@@ -70,7 +70,7 @@ def test_a_model_is_given_the_docstring_and_a_schema_of_the_signature() -> None:
     assert "call" not in properties
 
 
-def test_declarations_of_the_tool() -> None:
+def test_a_tool_has_its_declarations() -> None:
     assert (sample.name, sample.requirement, sample.effect, sample.data) == (
         "sample",
         Requirement.NEVER,
@@ -140,7 +140,7 @@ def test_unambiguous_arguments_are_coerced(given_: dict[str, Any], name: str, va
         ({"text": "t", "point": '{"x": "far"}'}, "point.x: input should be a valid integer"),
     ],
 )
-def test_the_rest_is_refused_naming_the_field(given_: dict[str, Any], said: str) -> None:
+def test_other_arguments_are_refused_naming_the_field(given_: dict[str, Any], said: str) -> None:
     assert said in refusal(**given_)
 
 
@@ -244,7 +244,7 @@ def test_the_same_lines_with_other_limits_or_defaults_are_another_tool() -> None
     assert limited(9, 1).validate({"number": 4}) == {"number": 4}
 
 
-async def test_a_class_made_with_the_function_is_its_own() -> None:
+async def test_each_tool_uses_the_class_made_with_its_own_function() -> None:
     def made() -> Tool:
         class Size(StrEnum):
             SMALL = "small"

@@ -155,7 +155,7 @@ async def test_cancelling_the_call_cancels_the_tool_and_gives_no_result(tmp_path
     ],
     ids=lambda error: type(error).__name__,
 )
-async def test_a_cancellation_or_an_exit_of_its_own_is_the_calls_error(
+async def test_a_tool_that_cancels_or_exits_by_itself_fails_its_call(
     error: BaseException, tmp_path: Path
 ) -> None:
     result = await result_of(raising(error), tmp_path)
@@ -190,9 +190,7 @@ class Stubborn:
 
 
 @pytest.mark.parametrize("swallows", [1, 1_000_000], ids=["once", "always"])
-async def test_a_tool_that_swallows_its_cancellation_is_ended_all_the_same(
-    swallows: int, tmp_path: Path
-) -> None:
+async def test_a_tool_that_swallows_its_cancellation_is_ended_anyway(swallows: int, tmp_path: Path) -> None:
     act, stopped = Stubborn(swallows), Stubborn(swallows)
     try:
         result = await result_of(act, tmp_path, call=Call(deadline_s=0.05))
@@ -239,7 +237,7 @@ async def test_the_hubs_own_failure_is_no_result(tmp_path: Path) -> None:
         await result_of(raising(StaleTurn("ended")), tmp_path)
 
 
-async def test_a_result_too_long_is_cut_and_kept_whole_in_a_file(tmp_path: Path) -> None:
+async def test_a_result_that_is_too_long_is_truncated_and_kept_whole_in_a_file(tmp_path: Path) -> None:
     text = "a" * 900 + "</tool_output>" + "b" * 900
     result = await result_of(saying(text), tmp_path)
     path = tmp_path / "results" / "c1.txt"

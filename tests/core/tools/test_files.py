@@ -43,7 +43,7 @@ def work(tools: Tools, tmp_path: Path) -> Path:
 # --- what they declare -----------------------------------------------------------------------------------
 
 
-def test_declarations_of_the_file_tools(tools: Tools) -> None:
+def test_the_file_tools_have_their_declarations(tools: Tools) -> None:
     declared = {name: (tool.requirement, tool.effect, tool.data) for name, tool in tools.items()}
     assert declared == {
         "read_file": (Requirement.ASK, Effect.NONE, Data.SHARED),
@@ -126,7 +126,7 @@ async def test_a_long_file_is_read_in_parts(tools: Tools, work: Path) -> None:
     assert said.endswith("\n5000\n[Lines 4001 to 5000 of 5000.]")
 
 
-async def test_lines_that_are_not_there_are_said_so(tools: Tools, work: Path) -> None:
+async def test_missing_lines_are_reported(tools: Tools, work: Path) -> None:
     (work / "f.txt").write_text("1\n2\n")
     with pytest.raises(ToolFailed, match=r"f\.txt has only 2 lines"):
         await run(tools["read_file"], {"path": "f.txt", "first_line": 3})
@@ -181,7 +181,7 @@ async def test_a_directory_is_listed(tools: Tools, work: Path) -> None:
     assert await run(tools["list_dir"], {"path": "notes"}) == "x  3"
 
 
-async def test_of_a_large_directory_the_first_names_are_listed(tools: Tools, work: Path) -> None:
+async def test_only_the_first_names_of_a_large_directory_are_listed(tools: Tools, work: Path) -> None:
     for number in range(files.MAX_ENTRIES + 7):
         (work / f"{number:04d}").touch()
     lines = (await run(tools["list_dir"], {})).split("\n")
@@ -259,7 +259,7 @@ async def test_protected_files_are_left_unchanged(tools: Tools, work: Path, path
     assert (work.parent / "outside.txt").read_text() == "outside"
 
 
-async def test_content_that_is_no_text_or_too_long_is_refused(tools: Tools, work: Path) -> None:
+async def test_content_that_is_not_text_or_too_long_is_refused(tools: Tools, work: Path) -> None:
     for content in ("\ud800", "é" * (file_changes.WRITE_LIMIT_BYTES // 2) + "x"):
         with pytest.raises(InvalidArguments, match="content"):
             await run(tools["write_file"], {"path": "f", "content": content})
@@ -318,7 +318,7 @@ class HeldUp(PathGuard):
             yield place
 
 
-async def test_a_write_cancelled_before_it_took_place_never_does(work: Path) -> None:
+async def test_a_write_cancelled_before_it_began_never_happens(work: Path) -> None:
     guard = HeldUp(work)
     write_file = writing_tools(lambda _: guard)[0]
     writing = asyncio.create_task(run(write_file, {"path": "f", "content": "x"}))
@@ -360,7 +360,7 @@ def plenty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     content=st.text(max_size=20),
     first_line=st.integers(-5, 5),
 )
-async def test_any_arguments_come_to_a_text_or_a_tool_error(
+async def test_any_arguments_give_a_text_or_a_tool_error(
     plenty: Path, path: str, content: str, first_line: int
 ) -> None:
     base = plenty / secrets.token_hex(8)

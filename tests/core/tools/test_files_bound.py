@@ -83,9 +83,7 @@ def test_a_file_that_changed_is_asked_about_again_and_says_so(
         assert card_texts.FILE_CHANGED in refusal
 
 
-def test_wildcards_that_mean_other_files_by_the_time_it_starts_do_not_run(
-    work: Path, made: CallPipeline
-) -> None:
+def test_wildcards_that_match_other_files_at_the_start_do_not_run(work: Path, made: CallPipeline) -> None:
     call = asked("shell", command="cat *.txt")
     always = Grant("g", OWNER.user_id, "shell", "@cat", GrantScope.USER, None, OWNER.user_id, 0)
     granted = ConsentSettings((always,))

@@ -44,7 +44,7 @@ async def site() -> AsyncIterator[Website]:
 # --- when a person is asked ------------------------------------------------------------------------------
 
 
-def test_declarations_of_the_http_tool() -> None:
+def test_the_http_tool_has_its_declarations() -> None:
     assert (PUBLIC_ONLY.requirement, PUBLIC_ONLY.effect) == (Requirement.NEVER, Effect.EFFECT)
     assert PUBLIC_ONLY.data is Data.NONE
 
@@ -117,7 +117,7 @@ async def test_an_invalid_request_is_refused_before_approval(arguments: dict[str
         *("X-Idempotency-Key", "Idempotency.Key", "idempotency--key"),
     ],
 )
-async def test_a_key_of_the_models_own_is_refused_however_it_is_spelt(name: str, method: str) -> None:
+async def test_a_key_that_the_model_sets_is_refused_however_it_is_spelled(name: str, method: str) -> None:
     arguments = {"url": "https://example.org/", "method": method, "headers": {name: "mine"}}
     assert "leave out" in (rated(**arguments).blocked or "")
     with pytest.raises(InvalidArguments, match="its own Idempotency-Key"):
@@ -173,7 +173,7 @@ async def test_redirects_stay_within_the_approved_address(site: Website) -> None
         assert other.paths == ["/secret"]
 
 
-async def test_a_name_that_stood_for_what_was_opened_is_judged_again(site: Website) -> None:
+async def test_a_name_that_resolved_to_an_opened_address_is_judged_again(site: Website) -> None:
     """The same name and port, an address nobody opened: at the next look-up it is refused."""
     rebound = tool(site.guard([site.host], ["127.0.0.2"]))
     async with Website(host="127.0.0.2", port=site.port) as other:
@@ -256,7 +256,7 @@ async def test_bodies_are_sent_as_text_or_json(
     assert site.seen[0].headers.getall("Content-Type") == [media_type]
 
 
-async def test_it_gives_up_before_its_call_is_given_up(site: Website) -> None:
+async def test_a_request_is_given_up_before_its_call_is(site: Website) -> None:
     async def slow(_: web.Request) -> web.StreamResponse:
         await site.over.wait()
         return web.Response()
@@ -266,7 +266,7 @@ async def test_it_gives_up_before_its_call_is_given_up(site: Website) -> None:
         await run(tool(site.guard()), {"url": site.url()}, Call(deadline_s=0.3))
 
 
-async def test_its_certificates_are_loaded_once_and_not_before_they_are_needed(site: Website) -> None:
+async def test_certificates_are_loaded_once_and_not_before_they_are_needed(site: Website) -> None:
     loaded: list[ssl.SSLContext] = []
 
     def load() -> ssl.SSLContext:

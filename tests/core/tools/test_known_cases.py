@@ -295,7 +295,9 @@ def test_row_59_every_command_of_a_line_counts(desk: Desk, command: str) -> None
         ("git push --force-with-lease", Requirement.ALWAYS_ASK),
     ],
 )
-def test_row_61_writing_and_forcing(desk: Desk, command: str, requirement: Requirement) -> None:
+def test_row_61_writing_asks_and_forcing_always_asks(
+    desk: Desk, command: str, requirement: Requirement
+) -> None:
     prepared = desk.prepare("shell", {"command": command})
     assert isinstance(prepared, NeedsPerson)
     assert prepared.ask.requirement is requirement

@@ -84,7 +84,7 @@ async def test_lines_end_as_they_do_in_bash(line: str, said: str, call: Call, sh
     assert await sh(line) == "exit code: " + said.format(workspace=call.workspace.root.resolve())
 
 
-async def test_a_program_that_may_not_run_is_said_where_there_is_no_other(
+async def test_a_program_that_may_not_run_is_reported_if_there_is_no_other(
     call: Call, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     no, yes = (tmp_path_factory.mktemp(name) for name in ("no", "yes"))
@@ -95,7 +95,7 @@ async def test_a_program_that_may_not_run_is_said_where_there_is_no_other(
     assert await planned(call, "tool", f"{no}:{yes}:{os.defpath}").run(call) == "exit code: 0\n"
 
 
-async def test_a_signal_that_ends_a_program_is_said(call: Call, sh: Shell) -> None:
+async def test_a_signal_that_ends_a_program_is_reported(call: Call, sh: Shell) -> None:
     program(call, "die", "kill -s TERM $$")
     assert await sh("./die") == "exit code: 143\nhubbub: ./die: ended by signal 15 (Terminated)\n"
 
@@ -130,14 +130,14 @@ async def test_a_program_starts_with_nothing_of_ours(call: Call, sh: Shell) -> N
     assert names == {"PATH", "LC_ALL", "TERM", "PAGER", "GIT_PAGER", "GIT_TERMINAL_PROMPT", *hub}
 
 
-async def test_a_reader_that_goes_ends_its_writer(call: Call, sh: Shell) -> None:
+async def test_a_reader_that_exits_ends_its_writer(call: Call, sh: Shell) -> None:
     assert await sh("yes | head -n 1") == "exit code: 0\ny\n"
 
 
 # --- as only we do ---------------------------------------------------------------------------------------
 
 
-async def test_a_line_that_is_not_plain_is_what_runs_then(call: Call) -> None:
+async def test_a_line_that_is_not_plain_runs_in_bash_as_it_is_written(call: Call) -> None:
     tool = shell_tool({"PATH": os.defpath}, commands=call.commands)
     assert tool.plan is not None
     for line, said in (
@@ -156,9 +156,7 @@ async def test_expanded_wildcards_are_what_runs(call: Call, tmp_path: Path) -> N
     assert await plan.run(call) == "exit code: 0\na.txt\n"
 
 
-def test_a_card_names_what_would_not_be_seen_of_names_that_wildcards_stand_for(
-    call: Call, tmp_path: Path
-) -> None:
+def test_a_card_names_invisible_characters_in_names_that_wildcards_match(call: Call, tmp_path: Path) -> None:
     for name in ("p\u0430y.log", "e\u0301.log"):
         (tmp_path / name).touch()
     tool = shell_tool({"PATH": os.defpath})
@@ -170,12 +168,12 @@ def test_a_card_names_what_would_not_be_seen_of_names_that_wildcards_stand_for(
 
 
 @pytest.mark.parametrize("line", ["ls *.nothing", "cd nowhere && ls", "cat nothing/*"])
-def test_a_line_that_stands_for_nothing_is_refused_in_words(call: Call, line: str) -> None:
+def test_a_line_that_matches_nothing_is_refused_in_words(call: Call, line: str) -> None:
     with pytest.raises(InvalidArguments, match=r"Nothing|There is no"):
         planned(call, line)
 
 
-def test_names_that_look_like_options_are_none(call: Call, tmp_path: Path) -> None:
+def test_names_that_look_like_options_are_not_options(call: Call, tmp_path: Path) -> None:
     (tmp_path / "-rf").touch()
     plan = judge("ls *", PathGuard(tmp_path)).plan
     assert plan is not None
@@ -192,7 +190,7 @@ async def test_a_file_replaced_by_a_link_out_is_not_written(call: Call, tmp_path
     assert (tmp_path / "outside").read_text() == "kept\n"
 
 
-async def test_a_directory_that_became_a_way_out_is_not_entered(call: Call, tmp_path: Path) -> None:
+async def test_a_directory_replaced_by_a_link_out_is_not_entered(call: Call, tmp_path: Path) -> None:
     plan = planned(call, "cd dir && touch here")
     (tmp_path / "dir").rmdir()
     (tmp_path / "dir").symlink_to("/tmp")
@@ -209,7 +207,7 @@ async def test_a_redirect_does_not_open_a_closed_address(line: str, call: Call, 
     assert (tmp_path / "hub.db").read_text() == "its own\n"
 
 
-async def test_no_program_of_the_workspace_takes_the_place_of_another(call: Call, tmp_path: Path) -> None:
+async def test_no_program_of_the_workspace_replaces_another(call: Call, tmp_path: Path) -> None:
     program(call, "ls", "echo mine")
     for path in (f"{tmp_path}:{os.defpath}", f".:{os.defpath}", f":{os.defpath}", str(tmp_path)):
         assert "mine" not in await planned(call, "ls a.txt", path).run(call)

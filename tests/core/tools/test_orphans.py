@@ -111,7 +111,7 @@ async def test_escaped_processes_end_when_the_call_is_cancelled(tmp_path: Path) 
 
 
 @pytest.mark.slow
-async def test_a_daemon_that_starts_itself_again_while_it_is_killed(tmp_path: Path) -> None:
+async def test_a_daemon_that_restarts_itself_while_it_is_killed_is_ended(tmp_path: Path) -> None:
     """Two that watch each other: whoever is left starts the other one anew."""
     code = """
 leave()
@@ -135,7 +135,7 @@ watch(os.getppid())
 
 
 @pytest.mark.slow
-async def test_a_chain_of_which_each_link_lives_for_a_moment(tmp_path: Path) -> None:
+async def test_a_chain_of_short_lived_processes_is_ended(tmp_path: Path) -> None:
     code = """
 leave()
 tell("pid")
@@ -148,7 +148,7 @@ while time.monotonic() < ends:
     assert running_with("chain.py") == []
 
 
-async def test_of_two_calls_only_the_one_that_ended_loses_its_own(tmp_path: Path) -> None:
+async def test_of_two_calls_only_the_one_that_ended_loses_its_processes(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
     leaving = (
@@ -171,7 +171,7 @@ async def started(*argv: str, **more: Any) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(*argv, **more)
 
 
-async def test_children_of_the_hub_that_are_no_calls_are_left_alone(tmp_path: Path) -> None:
+async def test_children_of_the_hub_that_are_not_calls_are_left_alone(tmp_path: Path) -> None:
     """Such as a server, and what a server's child leaves behind while a call runs."""
     left = "read _; (setsid env -i sh -c 'echo $$ > server; exec sleep 1000' &); exec sleep 1000"
     server = await started(
@@ -193,7 +193,7 @@ async def test_children_of_the_hub_that_are_no_calls_are_left_alone(tmp_path: Pa
         await server.wait()
 
 
-async def test_many_that_lost_their_parent_are_buried_while_the_call_runs(tmp_path: Path) -> None:
+async def test_many_orphans_are_reaped_while_the_call_runs(tmp_path: Path) -> None:
     many = "for i in $(seq 50); do (true &); done; touch done; until [ -e go ]; do sleep 0.01; done"
     before = len(zombies())
     running = asyncio.create_task(sh(call_in(tmp_path), many))

@@ -73,7 +73,7 @@ async def carried_out(world: Bench, made: CallPipeline, start: TurnStart, call_i
 
 
 @pytest.mark.parametrize("here", [True, False], ids=["this-hub", "another-process"])
-async def test_nothing_begins_once_the_pause_was_answered(
+async def test_nothing_starts_after_the_pause_was_confirmed(
     world: Bench, tmp_path: Path, profile: Profile, *, here: bool
 ) -> None:
     """`here`: the pause is given to this hub, which ends what runs; otherwise it is recorded only, and what
@@ -109,7 +109,7 @@ async def test_nothing_begins_once_the_pause_was_answered(
     assert 0 < begun < asked, "the race was no race"
 
 
-async def test_a_pause_that_another_process_recorded_is_heeded_when_calls_are_marked(
+async def test_a_pause_that_another_process_recorded_is_respected_when_calls_are_marked(
     world: Bench, tmp_path: Path
 ) -> None:
     """Without the hub's own switch, which is told of pauses in this process only."""

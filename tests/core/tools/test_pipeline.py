@@ -98,7 +98,7 @@ def test_gates_show_the_arguments() -> None:
     assert not prepared.ask.allow_always
 
 
-def test_later_gates_look_the_same() -> None:
+def test_later_gates_show_the_call_in_the_same_way() -> None:
     """Say that it has happened: with what the tool reads in it, and nothing hidden."""
     made, asked_for = pipeline(), call(arguments='{"amount": "5"}')
     prepared = made.prepare(asked_for, OWNER, THREAD, ConsentSettings())
@@ -186,7 +186,7 @@ def test_an_impossible_call_is_a_result_for_the_model(asked: CallRow, status: Re
 
 
 @pytest.mark.parametrize("raised", [ValueError, SystemExit, asyncio.CancelledError])
-def test_a_tool_that_fails_where_its_arguments_are_looked_at_fails_that_call_alone(
+def test_a_tool_that_fails_while_its_arguments_are_rated_fails_only_that_call(
     raised: type[BaseException],
 ) -> None:
     def fails(arguments: Arguments, workspace: Workspace) -> CallPlan:
@@ -211,7 +211,7 @@ def test_a_tool_outside_the_role_is_hidden_and_refused() -> None:
     assert prepared.result.status is ResultStatus.DENIED
 
 
-def test_a_tool_that_does_not_exist_has_no_effect_to_be_unsure_of() -> None:
+def test_a_tool_that_does_not_exist_has_no_unknown_effect() -> None:
     assert pipeline().effect_of("nothing_like_it") is Effect.NONE
     assert pipeline().effect_of("charge") is Effect.EFFECT
 

@@ -58,7 +58,7 @@ async def test_the_recorded_group_is_ended(call_id: str) -> None:
     assert process.wait(timeout=PATIENCE_S) == -9
 
 
-async def test_a_number_given_to_another_process_is_not_touched(
+async def test_a_reused_process_number_is_not_touched(
     call_id: str, stranger: subprocess.Popen[bytes]
 ) -> None:
     recorded = process_info(stranger.pid)
@@ -76,7 +76,7 @@ async def test_a_process_of_another_host_is_not_looked_for_here(
     assert is_alive(child.pid)
 
 
-async def test_strays_are_found_by_their_marker_though_the_leader_is_gone(
+async def test_stray_processes_are_found_by_their_marker_after_the_leader_is_gone(
     call_id: str, child: subprocess.Popen[bytes], stranger: subprocess.Popen[bytes]
 ) -> None:
     gone = ProcessInfo(pid=2**22 - 1, process_group=2**22 - 1, started_ticks=1)
@@ -85,14 +85,14 @@ async def test_strays_are_found_by_their_marker_though_the_leader_is_gone(
     assert is_alive(stranger.pid)
 
 
-async def test_nothing_to_end(call_id: str, stranger: subprocess.Popen[bytes]) -> None:
+async def test_ending_nothing_is_not_an_error(call_id: str, stranger: subprocess.Popen[bytes]) -> None:
     gone = ProcessInfo(pid=2**22 - 1, process_group=2**22 - 1, started_ticks=1)
     assert not await end_process(gone, call_id)
     assert not await end_marked(call_id)
     assert is_alive(stranger.pid)
 
 
-async def test_a_marker_that_only_begins_alike_is_another_call(stranger: subprocess.Popen[bytes]) -> None:
+async def test_a_marker_that_only_begins_the_same_is_another_call(stranger: subprocess.Popen[bytes]) -> None:
     assert not await end_marked("another")
     assert not await end_marked("another call ")
     assert is_alive(stranger.pid)

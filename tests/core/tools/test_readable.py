@@ -111,7 +111,7 @@ def test_hostile_pages_take_time_in_proportion_to_their_length(piece: str) -> No
     assert cpu_seconds(long) < 24 * max(cpu_seconds(short), 0.003)
 
 
-def test_of_a_very_long_page_the_beginning_is_read() -> None:
+def test_only_the_beginning_of_a_very_long_page_is_read() -> None:
     words = "word " * (HTML_LIMIT_CHARS // 5)
     assert text(words[:-5]) == words[:-5].strip()
     shown = text(f"{words}<p>more")
@@ -148,5 +148,5 @@ def test_of_a_very_long_page_the_beginning_is_read() -> None:
         ("image/png", "", b"\x89PNG", None),
     ],
 )
-def test_bodies_by_their_type(media_type: str, charset: str, body: bytes, shown: str | None) -> None:
+def test_bodies_are_read_by_their_type(media_type: str, charset: str, body: bytes, shown: str | None) -> None:
     assert readable(media_type, charset, body, PAGE) == shown

@@ -131,7 +131,7 @@ def test_the_model_gets_name_description_and_schema() -> None:
     assert specs[0].parameters["properties"] == {"text": {"type": "string", "default": ""}}
 
 
-def test_the_built_in_lists() -> None:
+def test_members_and_guests_have_the_built_in_lists() -> None:
     policy = RolePolicy()
     assert visible(Role.MEMBER, policy) == ["time", "memory_write"]
     assert visible(Role.GUEST, policy) == ["time"]

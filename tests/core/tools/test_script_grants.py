@@ -38,7 +38,7 @@ RUN_A_FILE = ("sh build.sh", "./build.sh --fast", "bash -x build.sh", "sh build.
 
 
 @pytest.mark.parametrize("command", RUN_A_FILE)
-def test_always_ends_once_the_file_says_something_else(workspace: Path, command: str) -> None:
+def test_always_ends_once_the_file_has_changed(workspace: Path, command: str) -> None:
     granted = name_of(workspace, command)
     assert granted is not None
     assert "build.sh unchanged" in granted
@@ -75,7 +75,7 @@ def test_a_grant_from_before_covers_no_file() -> None:
     assert not fits("sh build.sh", "sh build.sh [build.sh unchanged, 0]")
 
 
-def test_data_may_change(workspace: Path) -> None:
+def test_a_grant_stays_when_data_changes(workspace: Path) -> None:
     granted = name_of(workspace, "sh build.sh data.csv")
     (workspace / "data.csv").write_text("1,2\n")
     assert fits(granted, name_of(workspace, "sh build.sh data.csv"))

@@ -72,7 +72,7 @@ async def test_exit_code_and_output_come_back(command: str, said: str, call: Cal
     assert (await sh(call, command)).startswith(said)
 
 
-async def test_it_runs_in_the_workspace_and_its_effects_stay(call: Call, tmp_path: Path) -> None:
+async def test_a_command_runs_in_the_workspace_and_its_effects_stay(call: Call, tmp_path: Path) -> None:
     assert await sh(call, "pwd; echo line >> notes.txt") == f"exit code: 0\n{tmp_path.resolve()}\n"
     assert (tmp_path / "notes.txt").read_text() == "line\n"
 
@@ -81,7 +81,7 @@ async def test_bash_is_what_runs_because_bash_is_what_is_judged(call: Call) -> N
     assert await sh(call, "[[ abc =~ b ]] && echo $'\\x62ash'") == "exit code: 0\nbash\n"
 
 
-async def test_it_has_no_input(call: Call) -> None:
+async def test_a_command_has_no_input(call: Call) -> None:
     assert await sh(call, "cat; read x; echo $?") == "exit code: 0\n1\n"
 
 
@@ -93,14 +93,14 @@ async def test_long_output_keeps_its_beginning_and_end(call: Call) -> None:
     assert len(text) < 66_000
 
 
-async def test_a_workspace_that_is_missing_is_said(call: Call) -> None:
+async def test_a_missing_workspace_is_reported(call: Call) -> None:
     call.workspace = place(call.workspace.root / "missing")
     for line in ("ls", "ls; (ls)"):
         with pytest.raises((InvalidArguments, ToolFailed), match=r"he workspace .*missing is not"):
             await sh(call, line)
 
 
-async def test_a_nul_character_is_said(call: Call) -> None:
+async def test_a_nul_character_is_reported(call: Call) -> None:
     with pytest.raises(ToolFailed, match="NUL"):
         await sh(call, "echo a\0b")
 
@@ -134,7 +134,7 @@ def test_only_harmless_names_pass() -> None:
 # --- what it declares ---------------------------------------------------------------------------------
 
 
-def test_it_asks_has_an_effect_and_reaches_everything(tmp_path: Path) -> None:
+def test_the_tool_asks_has_an_effect_and_reaches_everything(tmp_path: Path) -> None:
     tool = shell()
     assert (tool.requirement, tool.effect, tool.data) == (Requirement.ASK, Effect.EFFECT, Data.SHARED)
 
@@ -148,7 +148,7 @@ def test_it_asks_has_an_effect_and_reaches_everything(tmp_path: Path) -> None:
         ("ls $HOME", Requirement.ALWAYS_ASK, None, False),
     ],
 )
-def test_its_risk_is_the_command_lines(
+def test_the_risk_of_a_call_is_that_of_its_command_line(
     command: str, requirement: Requirement, pattern: str | None, is_blocked: bool, tmp_path: Path
 ) -> None:
     tool = shell()
@@ -160,7 +160,7 @@ def test_its_risk_is_the_command_lines(
 @pytest.mark.parametrize(
     "arguments", [{}, {"command": ""}, {"command": "ls", "timeout_s": 0}, {"command": "ls", "timeout_s": 1.5}]
 )
-def test_arguments_that_make_no_sense(arguments: Mapping[str, Any], tmp_path: Path) -> None:
+def test_arguments_that_make_no_sense_are_refused(arguments: Mapping[str, Any], tmp_path: Path) -> None:
     with pytest.raises(InvalidArguments):
         shell().validate(arguments)
 
@@ -207,7 +207,7 @@ async def test_a_cancelled_call_ends_its_processes_before_it_returns(call: Call,
     assert carriers(call.idempotency_key) == []
 
 
-async def test_a_command_that_ignores_signals_is_ended_all_the_same(call: Call, tmp_path: Path) -> None:
+async def test_a_command_that_ignores_signals_is_ended_anyway(call: Call, tmp_path: Path) -> None:
     deaf = "trap '' TERM INT HUP"
     running = await started(call, tmp_path, f'{deaf}; set -m; sh -c "{deaf}; sleep 1000" & true')
     running.cancel()

@@ -59,7 +59,7 @@ class Notes:
         ),
     ],
 )
-async def test_time_says_when_and_where(now: int, arguments: dict[str, str], said: str) -> None:
+async def test_time_gives_the_time_and_the_zone(now: int, arguments: dict[str, str], said: str) -> None:
     assert await run(time_tool(ManualClock(now)), arguments) == said
 
 
@@ -69,7 +69,7 @@ async def test_time_knows_the_hubs_own_zone() -> None:
 
 
 @pytest.mark.parametrize("zone", ["Mars/Olympus", "../../etc/passwd", "/etc/localtime", "\x00", "x" * 500])
-async def test_a_zone_that_does_not_exist_is_the_models_mistake(zone: str) -> None:
+async def test_an_unknown_zone_is_an_error_of_the_model(zone: str) -> None:
     with pytest.raises(InvalidArguments, match=r"^timezone: "):
         await run(time_tool(ManualClock(WINTER)), {"timezone": zone})
 
@@ -105,7 +105,7 @@ async def test_notes_are_found_only_by_their_owner() -> None:
     assert await run(search, {}, milan) == "There are no notes yet."
 
 
-async def test_limits_of_notes() -> None:
+async def test_notes_are_limited() -> None:
     notes = Notes()
     write, search = memory_tools(notes)
     await run(search, {"limit": 50})

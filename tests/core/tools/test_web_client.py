@@ -147,7 +147,7 @@ async def test_the_connection_goes_to_the_address_that_was_judged(site: Website)
         assert (site.paths, other.paths) == (["/first"], ["/second"])
 
 
-async def test_a_name_that_changes_what_it_stands_for_is_judged_again(site: Website) -> None:
+async def test_a_name_that_resolves_to_another_address_is_judged_again(site: Website) -> None:
     guard = site.guard([site.host], ["10.0.0.1"])
     await fetch(guard, site.url("/first"))
     with pytest.raises(ToolDenied, match="not on the public internet"):
@@ -166,7 +166,7 @@ class FickleGuard(NetworkGuard):
 
 
 @pytest.mark.parametrize("host", [SITE, "127.0.0.1"])
-async def test_the_very_address_of_a_socket_is_judged_last(site: Website, host: str) -> None:
+async def test_the_address_of_the_socket_itself_is_judged_last(site: Website, host: str) -> None:
     guard = FickleGuard(to_this_machine, [Exemption.parse(f"{site.host}:{site.port}")])
     guard.passes = 2
     assert (await fetch(guard, site.url("/", host))).status == 200
@@ -252,7 +252,7 @@ async def test_harmless_headers_go_along(site: Website) -> None:
     assert (await fetch(site.guard(), site.url(), headers={"Accept": "text/csv"})).body == b"text/csv"
 
 
-async def test_a_redirect_without_a_place_is_an_answer(site: Website) -> None:
+async def test_a_redirect_without_a_location_is_an_answer(site: Website) -> None:
     async def nowhere(_: web.Request) -> web.StreamResponse:
         return web.Response(status=302, text="somewhere")
 
@@ -365,7 +365,7 @@ async def test_a_refused_connection_is_unreachable() -> None:
         await fetch(guard, f"http://{SITE}:{port}/", method="POST", body=b"x")
 
 
-async def test_a_name_without_addresses_is_said_so() -> None:
+async def test_a_name_without_addresses_is_reported() -> None:
     async def look_up(host: str, port: int) -> Sequence[str]:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 

@@ -56,7 +56,7 @@ async def test_what_is_shown_is_bounded_and_no_result_looks_like_two(engine: Sea
     assert len("\n".join(found)) < 2_000
 
 
-async def test_further_pages_and_nothing_found(engine: SearxngSimulator) -> None:
+async def test_further_pages_are_read_and_an_empty_result_is_reported(engine: SearxngSimulator) -> None:
     engine.results = [{**NEWS, "title": f"n{number}"} for number in range(11)]
     assert "n10" in await run(tool(engine), {"query": "q", "page": 2})
     engine.unresponsive = [["brave", "timeout"], ["qwant", "access denied"]]
@@ -76,7 +76,9 @@ async def test_further_pages_and_nothing_found(engine: SearxngSimulator) -> None
         ({"body": b'{"results": 5}'}, "check base_url of"),
     ],
 )
-async def test_trouble_names_what_to_do(engine: SearxngSimulator, trouble: dict[str, Any], told: str) -> None:
+async def test_a_failure_says_what_to_do(
+    engine: SearxngSimulator, trouble: dict[str, Any], told: str
+) -> None:
     for name, value in trouble.items():
         setattr(engine, name, value)
     with pytest.raises(ToolFailed, match=told):
@@ -88,7 +90,7 @@ async def test_odd_results_are_left_out(engine: SearxngSimulator) -> None:
     assert await run(tool(engine), {"query": "q"}) == "1. (no title)\n   x"
 
 
-async def test_a_redirect_to_another_private_place_is_refused(engine: SearxngSimulator) -> None:
+async def test_a_redirect_to_another_private_address_is_refused(engine: SearxngSimulator) -> None:
     async with SearxngSimulator(results=[NEWS]) as other:
         engine.location = f"{other.base_url}/search?q=q&format=json"
         with pytest.raises(ToolDenied, match="not on the public internet"):
@@ -132,7 +134,7 @@ def test_searches_out_of_bounds_are_not_sent(engine: SearxngSimulator, arguments
         tool(engine).validate(arguments)
 
 
-def test_declarations_of_the_search(engine: SearxngSimulator) -> None:
+def test_the_search_has_its_declarations(engine: SearxngSimulator) -> None:
     search = tool(engine)
     assert (search.requirement, search.effect, search.data) == (Requirement.NEVER, Effect.NONE, Data.NONE)
 

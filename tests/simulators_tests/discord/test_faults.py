@@ -19,9 +19,7 @@ def last(sim: DiscordSimulator) -> RequestRecord:
     return sim.requests()[-1]
 
 
-async def test_a_429_is_waited_for_by_a_library(
-    rest: RESTClient, sim: DiscordSimulator, hall: Channel
-) -> None:
+async def test_a_library_waits_for_a_429(rest: RESTClient, sim: DiscordSimulator, hall: Channel) -> None:
     sim.fail("rate_limit", method="createMessage", retry_after_s=0.02, count=1)
     await rest.create_message(hall.id, "later")
     assert [(r.status, r.taken) for r in sim.requests("createMessage")] == [(429, False), (200, True)]
@@ -61,7 +59,9 @@ async def test_every_answer_tells_its_bucket_and_a_full_one_refuses(
     assert len(sim.bot_messages(hall.id)) == 2
 
 
-async def test_fifty_requests_a_second_over_all_routes(sim: DiscordSimulator, hall: Channel) -> None:
+async def test_fifty_requests_a_second_are_allowed_over_all_routes(
+    sim: DiscordSimulator, hall: Channel
+) -> None:
     """https://docs.discord.com/developers/topics/rate-limits#global-rate-limit."""
     sim.configure(enforce_rate_limits=True)
     for _ in range(50):
@@ -71,7 +71,7 @@ async def test_fifty_requests_a_second_over_all_routes(sim: DiscordSimulator, ha
 
 
 @pytest.mark.parametrize("when,taken", [("before", False), ("after", True)])
-async def test_a_cut_connection_before_or_after_the_request_was_taken(
+async def test_a_connection_can_be_cut_before_or_after_the_request_was_taken(
     rest: RESTClient, sim: DiscordSimulator, hall: Channel, when: str, taken: bool
 ) -> None:
     sim.fail("drop", method="createMessage", when=when, count=1)
@@ -99,7 +99,9 @@ async def test_a_held_request_waits_for_its_release(
     assert record.outcome == "answered"
 
 
-async def test_errors_garbage_and_delays(rest: RESTClient, sim: DiscordSimulator, hall: Channel) -> None:
+async def test_errors_garbage_and_delays_can_be_injected(
+    rest: RESTClient, sim: DiscordSimulator, hall: Channel
+) -> None:
     sim.fail("server_error", count=1)
     with pytest.raises(hikari.InternalServerError):
         await rest.create_message(hall.id, "?")

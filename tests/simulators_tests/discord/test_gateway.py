@@ -106,7 +106,9 @@ async def test_a_library_resumes_after_the_gateway_was_cut(
     assert len(sim.gateway_log("identified")) == 1
 
 
-async def test_hello_ready_guilds_and_heartbeats(sim: DiscordSimulator, guild: Guild) -> None:
+async def test_a_session_starts_with_hello_ready_and_guilds_and_answers_heartbeats(
+    sim: DiscordSimulator, guild: Guild
+) -> None:
     async with Wire(sim) as wire:
         assert (wire.hello["op"], wire.hello["d"]["heartbeat_interval"]) == (10, 41250)
         await wire.send(1, None)
@@ -122,7 +124,7 @@ async def test_hello_ready_guilds_and_heartbeats(sim: DiscordSimulator, guild: G
         assert (await wire.read())["op"] == 1
 
 
-async def test_zlib_stream_and_payload_compression(sim: DiscordSimulator, guild: Guild) -> None:
+async def test_zlib_stream_and_payload_compression_are_supported(sim: DiscordSimulator, guild: Guild) -> None:
     async with Wire(sim, compress=True) as wire:
         assert (await wire.identify())["user"]["username"] == "hub_bot"
     async with Wire(sim) as wire:
@@ -181,7 +183,7 @@ async def test_the_server_may_invalidate_a_session(sim: DiscordSimulator, hall: 
         assert (await wire.read())["op"] == 9
 
 
-async def test_close_codes_of_mistakes(sim: DiscordSimulator, guild: Guild) -> None:
+async def test_mistakes_close_the_connection_with_their_codes(sim: DiscordSimulator, guild: Guild) -> None:
     """https://docs.discord.com/developers/topics/opcodes-and-status-codes#gateway-gateway-close-event-codes."""
 
     async def code_after(op: int, data: object, *, identified: bool = False) -> int | None:
@@ -219,7 +221,7 @@ async def test_a_revoked_token_closes_the_gateway(sim: DiscordSimulator, guild: 
         assert (await wire.identify(token="new"))["user"]["id"] == str(BOT_ID)
 
 
-async def test_too_much_and_too_large_is_refused(sim: DiscordSimulator) -> None:
+async def test_too_many_and_too_large_messages_close_the_connection(sim: DiscordSimulator) -> None:
     """https://docs.discord.com/developers/events/gateway#rate-limiting and #sending-events."""
     async with Wire(sim) as wire:
         for _ in range(120):
@@ -235,7 +237,7 @@ async def test_too_much_and_too_large_is_refused(sim: DiscordSimulator) -> None:
         assert await wire.ended() == 4002
 
 
-async def test_a_client_without_heartbeats_is_put_out_and_may_resume(
+async def test_a_client_without_heartbeats_is_disconnected_and_may_resume(
     sim: DiscordSimulator, guild: Guild
 ) -> None:
     sim.configure(heartbeat_interval_s=0.05)
@@ -320,7 +322,7 @@ async def test_a_bot_sees_only_the_channels_it_may(sim: DiscordSimulator, guild:
         assert (await wire.read())["d"]["content"] == "private"
 
 
-async def test_joining_and_leaving_a_guild(sim: DiscordSimulator) -> None:
+async def test_a_bot_hears_of_joining_and_leaving_a_guild(sim: DiscordSimulator) -> None:
     async with gateway_bot(sim) as bot:
         joined: asyncio.Queue[hikari.Event] = asyncio.Queue()
         for kind in (hikari.GuildJoinEvent, hikari.GuildLeaveEvent):

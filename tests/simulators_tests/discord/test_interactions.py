@@ -56,7 +56,9 @@ async def test_a_press_reaches_the_bot_and_updates_the_message(
     assert (interaction.callback_type, interaction.failure) == (7, None)
 
 
-async def test_an_answer_comes_once(sim: DiscordSimulator, hall: Channel, live: hikari.GatewayBot) -> None:
+async def test_an_interaction_is_answered_once(
+    sim: DiscordSimulator, hall: Channel, live: hikari.GatewayBot
+) -> None:
     sent = await live.rest.create_message(hall.id, "sure?", component=buttons("yes"))
     pressed = await next_interaction(
         live, lambda: sim.user_presses_button(ANN, sent.id, 0), hikari.ComponentInteraction

@@ -206,7 +206,7 @@ PAGES = [case[0] for case in MESSAGE_LIMITS]
 
 
 @pytest.mark.parametrize("page,body,limit,path,code", MESSAGE_LIMITS, ids=PAGES)
-async def test_a_message_at_and_beyond_its_limit(
+async def test_a_message_is_accepted_at_its_limit_and_refused_beyond(
     sim: DiscordSimulator, hall: Channel, page: str, body: Body, limit: int, path: str, code: str
 ) -> None:
     where = f"/channels/{hall.id}/messages"
@@ -257,14 +257,14 @@ async def test_a_library_reads_the_refusal(rest: RESTClient, hall: Channel) -> N
         ({"embeds": ["x"]}, "embeds.0", "DICT_TYPE_CONVERT"),
     ],
 )
-async def test_other_mistakes_in_a_message(
+async def test_other_mistakes_in_a_message_are_refused(
     sim: DiscordSimulator, hall: Channel, body: Json, path: str, code: str
 ) -> None:
     status, refusal, _ = await ask(sim, "POST", f"/channels/{hall.id}/messages", body)
     assert (status, code in mistakes(refusal, path)) == (400, True)
 
 
-async def test_files_by_number_and_size(sim: DiscordSimulator, hall: Channel) -> None:
+async def test_files_are_limited_by_number_and_size(sim: DiscordSimulator, hall: Channel) -> None:
     """reference#uploading-files; opcodes-and-status-codes#json 30015, 40005; create-message 25 MiB."""
     where = f"/channels/{hall.id}/messages"
     ten = {f"{n}.txt": b"1" for n in range(10)}
@@ -278,7 +278,7 @@ async def test_files_by_number_and_size(sim: DiscordSimulator, hall: Channel) ->
     assert (await ask(sim, "POST", where, files=three))[0] == 413  # with the form around them
 
 
-async def test_descriptions_of_files(sim: DiscordSimulator, hall: Channel) -> None:
+async def test_descriptions_of_files_are_limited(sim: DiscordSimulator, hall: Channel) -> None:
     """resources/message#attachment-object: description, max 1024 characters."""
     where = f"/channels/{hall.id}/messages"
 
@@ -317,7 +317,9 @@ async def test_reaction_listings_are_limited(sim: DiscordSimulator, hall: Channe
     assert (status, mistakes(refusal, "limit")) == (400, ["NUMBER_TYPE_MAX"])
 
 
-async def test_twenty_reactions(sim: DiscordSimulator, hall: Channel, rest: RESTClient) -> None:
+async def test_a_message_has_at_most_twenty_reactions(
+    sim: DiscordSimulator, hall: Channel, rest: RESTClient
+) -> None:
     """opcodes-and-status-codes#json 30010."""
     message = sim.user_sends_text(ANN, "?", hall.id)
     for n in range(20):
@@ -327,7 +329,7 @@ async def test_twenty_reactions(sim: DiscordSimulator, hall: Channel, rest: REST
     assert refusal.value.code == 30010
 
 
-async def test_names_of_threads(sim: DiscordSimulator, hall: Channel, rest: RESTClient) -> None:
+async def test_names_of_threads_are_limited(sim: DiscordSimulator, hall: Channel, rest: RESTClient) -> None:
     """resources/channel#start-thread-from-message: name, 1-100 characters."""
     question = sim.user_sends_text(ANN, "?", hall.id)
     with pytest.raises(hikari.BadRequestError) as refusal:

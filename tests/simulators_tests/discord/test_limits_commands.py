@@ -76,7 +76,7 @@ COMMAND_LIMITS: list[tuple[str, Body, int, str, str]] = [
 
 
 @pytest.mark.parametrize("page,body,limit,path,code", COMMAND_LIMITS, ids=[c[0] for c in COMMAND_LIMITS])
-async def test_a_command_at_and_beyond_its_limit(
+async def test_a_command_is_accepted_at_its_limit_and_refused_beyond(
     sim: DiscordSimulator, page: str, body: Body, limit: int, path: str, code: str
 ) -> None:
     where = f"/applications/{BOT_ID}/commands"
@@ -87,7 +87,9 @@ async def test_a_command_at_and_beyond_its_limit(
     assert sim.commands() == kept
 
 
-async def test_a_hundred_commands_of_eight_thousand_characters(sim: DiscordSimulator) -> None:
+async def test_a_bot_has_at_most_a_hundred_commands_of_eight_thousand_characters(
+    sim: DiscordSimulator,
+) -> None:
     """interactions/application-commands#registering-a-command and #application-command-object."""
     where = f"/applications/{BOT_ID}/commands"
     hundred = [command(name=f"c{n}") for n in range(100)]
@@ -104,7 +106,7 @@ async def test_a_hundred_commands_of_eight_thousand_characters(sim: DiscordSimul
 
 
 @pytest.mark.parametrize("name", ["Upper", "two words", "dot.ted", ""])
-async def test_names_a_command_cannot_have(sim: DiscordSimulator, name: str) -> None:
+async def test_names_a_command_cannot_have_are_refused(sim: DiscordSimulator, name: str) -> None:
     status, refusal, _ = await ask(sim, "PUT", f"/applications/{BOT_ID}/commands", [command(name=name)])
     assert (status, bool(mistakes(refusal, "0.name"))) == (400, True)
 
@@ -160,7 +162,7 @@ def text_input(**fields: Any) -> Json:
 
 
 @pytest.mark.parametrize("page,body,limit,path,code", MODAL_LIMITS, ids=[c[0] for c in MODAL_LIMITS])
-async def test_a_modal_at_and_beyond_its_limit(
+async def test_a_modal_is_accepted_at_its_limit_and_refused_beyond(
     sim: DiscordSimulator,
     hall: Channel,
     page: str,

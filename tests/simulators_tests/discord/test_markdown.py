@@ -47,7 +47,7 @@ def test_permissions_decide_visibility(content: str, text: str) -> None:
     assert visible_text(content, lambda kind, number: names.get((kind, number), kind)) == text
 
 
-def test_styles_links_and_languages() -> None:
+def test_styles_links_and_languages_are_read() -> None:
     assert read("a **b [c](https://x.y)**") == [
         Run("a "),
         Run("b ", frozenset({"bold"})),

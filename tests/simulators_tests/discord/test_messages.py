@@ -26,7 +26,7 @@ async def test_a_bot_knows_its_name_and_a_wrong_token_is_unauthorized(
         await rest.fetch_my_user()
 
 
-async def test_a_message_in_a_direct_conversation(
+async def test_a_message_is_sent_in_a_direct_conversation(
     rest: RESTClient, sim: DiscordSimulator, guild: Guild
 ) -> None:
     dm = await rest.create_dm_channel(ANN)
@@ -53,7 +53,7 @@ async def test_unreachable_people_are_refused(rest: RESTClient, sim: DiscordSimu
         await rest.create_dm_channel(404)
 
 
-async def test_unknown_invisible_and_read_only_channels(
+async def test_unknown_invisible_and_read_only_channels_are_refused(
     rest: RESTClient, sim: DiscordSimulator, guild: Guild, hall: Channel
 ) -> None:
     with pytest.raises(hikari.NotFoundError, match="Unknown Channel") as unknown:
@@ -71,7 +71,9 @@ async def test_unknown_invisible_and_read_only_channels(
     await rest.create_message(hall.id, "allowed for the bot alone")
 
 
-async def test_edit_and_delete(rest: RESTClient, sim: DiscordSimulator, hall: Channel) -> None:
+async def test_messages_can_be_edited_and_deleted(
+    rest: RESTClient, sim: DiscordSimulator, hall: Channel
+) -> None:
     sent = await rest.create_message(hall.id, "draft")
     edited = await rest.edit_message(hall.id, sent.id, "final")
     assert edited.content == "final"
@@ -162,7 +164,7 @@ async def test_mentions_notify_only_whom_the_sender_allows(
     assert list(ann.user_mentions_ids or ()) == [ANN]
 
 
-async def test_everyone_is_notified_only_by_who_may(
+async def test_only_those_who_may_can_notify_everyone(
     rest: RESTClient, sim: DiscordSimulator, hall: Channel
 ) -> None:
     sim.set_overwrite(hall.id, BOT_ID, 1, allow=1 << 17)
@@ -192,7 +194,7 @@ async def test_files_go_up_and_come_down_by_signed_links(
     assert [a.filename for a in kept.attachments] == ["2.txt"]
 
 
-async def test_reactions_typing_and_unknown_emoji(
+async def test_reactions_and_typing_are_seen_and_unknown_emoji_are_refused(
     rest: RESTClient, sim: DiscordSimulator, hall: Channel
 ) -> None:
     message = sim.user_sends_text(ANN, "done?", hall.id)

@@ -27,7 +27,7 @@ async def test_a_thread_on_a_message_has_its_id_and_is_opened_once(
     assert [t.id for t in active] == [thread.id]
 
 
-async def test_a_thread_alone_tells_its_channel(
+async def test_a_thread_without_a_message_is_announced_in_its_channel(
     rest: RESTClient, sim: DiscordSimulator, hall: Channel
 ) -> None:
     thread = await rest.create_thread(hall.id, hikari.ChannelType.GUILD_PUBLIC_THREAD, "aside")
@@ -50,7 +50,7 @@ async def test_an_archived_thread_comes_back_unless_it_is_locked(
     assert refusal.value.code == 50083
 
 
-async def test_forum_posts(rest: RESTClient, sim: DiscordSimulator, guild: Guild) -> None:
+async def test_forum_posts_are_threads(rest: RESTClient, sim: DiscordSimulator, guild: Guild) -> None:
     forum = sim.create_channel(guild.id, "ideas", "forum")
     with pytest.raises(hikari.BadRequestError, match="Cannot send a message in a forum channel") as refusal:
         await rest.create_message(forum.id, "?")

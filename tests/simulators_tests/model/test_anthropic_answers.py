@@ -114,7 +114,9 @@ async def test_thinking_is_signed_and_must_come_back(claude: anthropic.AsyncAnth
         await ask(claude, asked, assistant(*kept, use(call.id)), back, **options)
 
 
-async def test_stop_reasons(model: ModelSimulator, claude: anthropic.AsyncAnthropic) -> None:
+async def test_replies_have_their_stop_reasons(
+    model: ModelSimulator, claude: anthropic.AsyncAnthropic
+) -> None:
     model.enqueue(say("half", finish="length"), Reply(refusal="I can't."), tools(ToolCall("shell", {})))
     reasons = [(await ask(claude, "go", tools=[SHELL])).stop_reason for _ in range(3)]
     assert reasons == ["max_tokens", "refusal", "tool_use"]
@@ -173,7 +175,9 @@ async def test_statuses_become_the_clients_exceptions(
     assert failure.value.body["request_id"] == failure.value.request_id == "req_1"  # type: ignore[index]
 
 
-async def test_an_error_inside_a_stream(model: ModelSimulator, claude: anthropic.AsyncAnthropic) -> None:
+async def test_an_error_can_come_inside_a_stream(
+    model: ModelSimulator, claude: anthropic.AsyncAnthropic
+) -> None:
     """Docs, "Streaming messages", error events."""
     model.fault(StreamError(after_events=4))
     with pytest.raises(anthropic.APIStatusError, match="overloaded_error"):
@@ -181,7 +185,7 @@ async def test_an_error_inside_a_stream(model: ModelSimulator, claude: anthropic
     assert model.log[-1].events_sent == 5
 
 
-async def test_other_faults_on_this_wire(
+async def test_other_faults_work_on_this_wire(
     model: ModelSimulator, claude: anthropic.AsyncAnthropic, http: httpx.AsyncClient
 ) -> None:
     model.fault(Drop())
@@ -203,7 +207,7 @@ async def test_other_faults_on_this_wire(
     assert [exchange.wire for exchange in model.log.all()] == ["anthropic"] * 5
 
 
-async def test_arguments_that_were_cut(model: ModelSimulator, http: httpx.AsyncClient) -> None:
+async def test_arguments_can_be_cut(model: ModelSimulator, http: httpx.AsyncClient) -> None:
     """A stream shows the broken JSON; a whole message has an object, with nothing in it."""
     model.enqueue(tools(ToolCall("shell", {"command": "ls"})))
     model.fault(CutArguments(keep_chars=5), times=2)

@@ -89,7 +89,7 @@ LIMITS: list[tuple[str, JsonObject, JsonObject, str]] = [
 
 
 @pytest.mark.parametrize("what,taken,refused,words", LIMITS, ids=[case[0] for case in LIMITS])
-async def test_a_limit_is_taken_and_one_more_is_refused(
+async def test_a_value_at_its_limit_is_accepted_and_one_more_is_refused(
     http: httpx.AsyncClient, what: str, taken: JsonObject, refused: JsonObject, words: str
 ) -> None:
     assert await post(http, taken) == (200, {})
@@ -98,7 +98,7 @@ async def test_a_limit_is_taken_and_one_more_is_refused(
     assert words in error["message"]
 
 
-async def test_the_context_limit(model: ModelSimulator, http: httpx.AsyncClient) -> None:
+async def test_the_context_is_limited(model: ModelSimulator, http: httpx.AsyncClient) -> None:
     """[err] A message counts 4 tokens and one per four characters; the answer's room counts too."""
     model.provider.context_tokens = 104
     assert await post(http, request(user("x" * 396), max_tokens=1)) == (200, {})
@@ -110,7 +110,7 @@ async def test_the_context_limit(model: ModelSimulator, http: httpx.AsyncClient)
     assert "104 + 1 > 104" in error["message"]
 
 
-async def test_the_size_of_a_request(http: httpx.AsyncClient) -> None:
+async def test_the_size_of_a_request_is_limited(http: httpx.AsyncClient) -> None:
     """[err]: 32 MB."""
     body = json.dumps(request()).encode()
     for extra, status in ((0, 200), (1, 413)):
@@ -120,7 +120,7 @@ async def test_the_size_of_a_request(http: httpx.AsyncClient) -> None:
     assert answer.json()["error"]["type"] == "request_too_large"
 
 
-def test_the_number_of_messages() -> None:
+def test_the_number_of_messages_is_limited() -> None:
     """[ref]: 100,000."""
     messages = [user("a")] * MESSAGES_LIMIT
     Conversation(thinking=False).read(messages)
@@ -189,7 +189,7 @@ MESSAGES: list[tuple[str, list[JsonObject], str]] = [
 
 
 @pytest.mark.parametrize("what,messages,words", MESSAGES, ids=[case[0] for case in MESSAGES])
-async def test_messages_the_api_does_not_take(
+async def test_messages_the_api_does_not_accept_are_refused(
     http: httpx.AsyncClient, what: str, messages: list[JsonObject], words: str
 ) -> None:
     status, error = await post(http, request(*messages))
@@ -197,7 +197,7 @@ async def test_messages_the_api_does_not_take(
     assert words in error["message"]
 
 
-async def test_messages_the_api_takes(http: httpx.AsyncClient) -> None:
+async def test_messages_the_api_accepts_are_accepted(http: httpx.AsyncClient) -> None:
     calls = [user("a"), assistant(text("b"), use("c1"), use("c2"))]
     for messages in (
         [user("a"), user("b")],
@@ -274,7 +274,7 @@ async def test_an_invalid_request_is_refused(
         ({"anthropic-version": "2020-01-01"}, 400, "invalid_request_error", "is not a valid version"),
     ],
 )
-async def test_headers(
+async def test_wrong_headers_are_refused(
     http: httpx.AsyncClient, headers: dict[str, str], status: int, kind: str, words: str
 ) -> None:
     """[err]: the body names the request as the header does."""
@@ -305,12 +305,12 @@ async def test_the_key_may_be_a_bearer_token(http: httpx.AsyncClient) -> None:
     assert (await http.post(PATH, json=request(), headers=both)).status_code == 200
 
 
-async def test_a_request_without_a_version(http: httpx.AsyncClient) -> None:
+async def test_a_request_without_a_version_is_refused(http: httpx.AsyncClient) -> None:
     answer = await http.post(PATH, json=request(), headers={"x-api-key": "test-key"})
     assert answer.json()["error"]["message"] == "anthropic-version: header is required"
 
 
-async def test_an_unknown_model(http: httpx.AsyncClient) -> None:
+async def test_an_unknown_model_is_refused(http: httpx.AsyncClient) -> None:
     assert await post(http, request(model="claude-none")) == (
         404,
         {"type": "not_found_error", "message": "model: claude-none"},

@@ -46,7 +46,9 @@ async def test_the_log_forgets_the_oldest() -> None:
         assert model.log.taken == 5
 
 
-async def test_waiting_ends_when_it_is_true(model: ModelSimulator, client: openai.AsyncOpenAI) -> None:
+async def test_waiting_ends_when_its_condition_holds(
+    model: ModelSimulator, client: openai.AsyncOpenAI
+) -> None:
     waiting = asyncio.create_task(model.wait_requests(2, state="answered", match="^b"))
     for text in ("b1", "a", "b2"):
         await ask(client, text)
@@ -55,7 +57,9 @@ async def test_waiting_ends_when_it_is_true(model: ModelSimulator, client: opena
     assert await model.wait_for(lambda log: len(log) == 3 and "three") == "three"
 
 
-async def test_waiting_in_vain_says_what_was_there(model: ModelSimulator, client: openai.AsyncOpenAI) -> None:
+async def test_a_wait_that_fails_says_what_was_there(
+    model: ModelSimulator, client: openai.AsyncOpenAI
+) -> None:
     await ask(client, "hello there")
     with pytest.raises(TimeoutError, match="hello there"):
         await model.wait_requests(2, timeout_s=0.05)
@@ -78,7 +82,7 @@ async def control(http: httpx.AsyncClient, path: str, **fields: Any) -> Any:
     return answer.json()
 
 
-async def test_scripting_over_http(http: httpx.AsyncClient, client: openai.AsyncOpenAI) -> None:
+async def test_replies_are_scripted_over_http(http: httpx.AsyncClient, client: openai.AsyncOpenAI) -> None:
     await control(http, "replies", reply="queued")
     await control(http, "replies", reply={"calls": [{"name": "shell", "arguments": {"a": 1}}]}, match="tool")
     await control(
@@ -104,7 +108,9 @@ async def test_scripting_over_http(http: httpx.AsyncClient, client: openai.Async
     assert (await http.get("/_control/log")).json()["exchanges"] == []
 
 
-async def test_holding_and_waiting_over_http(http: httpx.AsyncClient, client: openai.AsyncOpenAI) -> None:
+async def test_requests_are_held_and_awaited_over_http(
+    http: httpx.AsyncClient, client: openai.AsyncOpenAI
+) -> None:
     await control(http, "faults", fault={"kind": "hold", "gate": "g"})
     waiting = asyncio.create_task(http.get("/_control/wait", params={"state": "held", "match": "me"}))
     asking = asyncio.create_task(ask_text(client, "hold me"))
@@ -157,7 +163,7 @@ async def process() -> AsyncIterator[asyncio.subprocess.Process]:
         await running.wait()
 
 
-async def test_a_process_of_its_own(process: asyncio.subprocess.Process) -> None:
+async def test_the_simulator_runs_in_a_process_of_its_own(process: asyncio.subprocess.Process) -> None:
     assert process.stdout is not None
     ready = json.loads(await asyncio.wait_for(process.stdout.readline(), 20))
     assert ready["pid"] == process.pid

@@ -54,20 +54,22 @@ async def test_statuses_become_the_clients_exceptions(
     assert await ask_text(client, "go") == "You said: go"
 
 
-async def test_a_gateways_error_is_no_json(model: ModelSimulator, http: httpx.AsyncClient) -> None:
+async def test_the_error_of_a_gateway_is_not_json(model: ModelSimulator, http: httpx.AsyncClient) -> None:
     model.fault(HttpError(502))
     answer = await http.post(PATH, json=request())
     assert answer.headers["content-type"] == "text/html"
     assert "502 Bad Gateway" in answer.text
 
 
-async def test_an_error_body_of_ones_own(model: ModelSimulator, http: httpx.AsyncClient) -> None:
+async def test_an_error_body_can_be_chosen(model: ModelSimulator, http: httpx.AsyncClient) -> None:
     model.fault(HttpError(413, body='{"error":{"message":"payload too large"}}'))
     answer = await http.post(PATH, json=request())
     assert (answer.status_code, answer.json()["error"]["message"]) == (413, "payload too large")
 
 
-async def test_quota_is_not_a_rate(model: ModelSimulator, client: openai.AsyncOpenAI) -> None:
+async def test_an_exhausted_quota_differs_from_a_rate_limit(
+    model: ModelSimulator, client: openai.AsyncOpenAI
+) -> None:
     model.fault(HttpError(429))
     model.fault(HttpError(429, code="insufficient_quota"))
     with pytest.raises(openai.RateLimitError) as rate:
@@ -78,7 +80,7 @@ async def test_quota_is_not_a_rate(model: ModelSimulator, client: openai.AsyncOp
     assert (quota.value.code, quota.value.type) == ("insufficient_quota", "insufficient_quota")
 
 
-async def test_retry_after_in_both_forms(model: ModelSimulator, http: httpx.AsyncClient) -> None:
+async def test_retry_after_comes_in_both_forms(model: ModelSimulator, http: httpx.AsyncClient) -> None:
     """RFC 9110, 10.2.3: seconds, or a date."""
     model.fault(HttpError(429, retry_after_s=30))
     model.fault(HttpError(503, retry_after_s=30, retry_after_form="date"))
@@ -102,7 +104,7 @@ async def test_the_client_retries_into_an_answer(model: ModelSimulator, client: 
 @pytest.mark.parametrize("at", ["before_headers", "in_headers", "after_headers", "mid_stream"])
 @pytest.mark.parametrize("reset", [False, True], ids=["closed", "reset"])
 @pytest.mark.parametrize("streaming", [False, True], ids=["whole", "stream"])
-async def test_a_dropped_connection(
+async def test_a_connection_can_be_dropped(
     model: ModelSimulator, client: openai.AsyncOpenAI, at: str, reset: bool, streaming: bool
 ) -> None:
     model.fault(Drop(at, reset=reset))  # type: ignore[arg-type]
@@ -131,7 +133,7 @@ async def test_a_reset_is_not_an_orderly_end(model: ModelSimulator, reset: bool)
     writer.close()
 
 
-async def test_a_stream_dropped_in_its_middle_gave_its_beginning(
+async def test_a_stream_dropped_in_its_middle_has_delivered_its_beginning(
     model: ModelSimulator, http: httpx.AsyncClient
 ) -> None:
     model.fault(Drop("mid_stream", after_events=3))
@@ -166,13 +168,13 @@ async def test_a_held_request_continues_when_released(
     assert (held.state, held.was_held) == ("answered", True)
 
 
-async def test_a_hold_ends_with_its_time(model: ModelSimulator, client: openai.AsyncOpenAI) -> None:
+async def test_a_hold_ends_after_its_time(model: ModelSimulator, client: openai.AsyncOpenAI) -> None:
     model.fault(Hold("mid_stream", at_most_s=0.05))
     assert streamed_text(await stream(client, "go")) == "You said: go"
 
 
 @pytest.mark.parametrize("at", ["before_headers", "in_headers", "after_headers", "mid_stream"])
-async def test_a_client_that_leaves_is_seen(
+async def test_a_client_that_disconnects_is_noticed(
     model: ModelSimulator, client: openai.AsyncOpenAI, at: str
 ) -> None:
     model.enqueue("kept")
@@ -186,7 +188,7 @@ async def test_a_client_that_leaves_is_seen(
     assert await ask_text(client, "go") == "kept"
 
 
-async def test_a_client_that_does_not_wait(model: ModelSimulator, client: openai.AsyncOpenAI) -> None:
+async def test_a_client_that_gives_up_is_noticed(model: ModelSimulator, client: openai.AsyncOpenAI) -> None:
     model.fault(Hold("after_headers"))
     with pytest.raises(openai.APITimeoutError):
         await stream(client.with_options(timeout=0.1), "go")
@@ -206,7 +208,7 @@ async def test_many_are_held_and_released_together(model: ModelSimulator, client
 
 
 @pytest.mark.parametrize("fault", [MalformedEvent(after_events=1), StreamError(after_events=1)])
-async def test_defects_inside_a_stream(
+async def test_a_stream_can_have_defects(
     model: ModelSimulator, client: openai.AsyncOpenAI, fault: Fault
 ) -> None:
     model.fault(fault)
@@ -216,7 +218,7 @@ async def test_defects_inside_a_stream(
     assert (model.log[-1].state, model.log[-1].status) == ("failed", 200)
 
 
-async def test_an_error_object_in_place_of_an_answer(model: ModelSimulator, http: httpx.AsyncClient) -> None:
+async def test_an_error_object_can_replace_an_answer(model: ModelSimulator, http: httpx.AsyncClient) -> None:
     model.fault(StreamError(message="overloaded", type="server_error", code="busy"))
     answer = await http.post(PATH, json=request())
     assert answer.status_code == 200
@@ -225,7 +227,7 @@ async def test_an_error_object_in_place_of_an_answer(model: ModelSimulator, http
     }
 
 
-async def test_a_stream_that_ends_too_soon_is_in_good_order(
+async def test_a_stream_can_end_early_without_an_error(
     model: ModelSimulator, http: httpx.AsyncClient
 ) -> None:
     model.fault(EndEarly())
@@ -239,14 +241,16 @@ async def test_a_stream_that_ends_too_soon_is_in_good_order(
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-async def test_an_empty_body(model: ModelSimulator, http: httpx.AsyncClient, streaming: bool) -> None:
+async def test_a_body_can_be_empty(model: ModelSimulator, http: httpx.AsyncClient, streaming: bool) -> None:
     model.fault(EmptyBody())
     answer = await http.post(PATH, json=request(stream=streaming))
     assert (answer.status_code, answer.content) == (200, b"")
 
 
 @pytest.mark.parametrize("fault", [MalformedEvent(), EndEarly()])
-async def test_half_a_body(model: ModelSimulator, http: httpx.AsyncClient, fault: Fault) -> None:
+async def test_a_body_can_be_cut_in_half(
+    model: ModelSimulator, http: httpx.AsyncClient, fault: Fault
+) -> None:
     model.fault(fault)
     answer = await http.post(PATH, json=request())
     assert answer.status_code == 200
@@ -254,7 +258,7 @@ async def test_half_a_body(model: ModelSimulator, http: httpx.AsyncClient, fault
         answer.json()
 
 
-async def test_arguments_that_were_cut(model: ModelSimulator, client: openai.AsyncOpenAI) -> None:
+async def test_arguments_can_be_cut(model: ModelSimulator, client: openai.AsyncOpenAI) -> None:
     model.enqueue(tools(ToolCall("shell", {"command": "ls"})))
     model.fault(CutArguments(keep_chars=5))
     chunks = await stream(client, "go", tools=[SHELL])

@@ -52,7 +52,9 @@ async def test_usage_comes_in_a_last_chunk_without_choices(
     assert all(chunk.usage is None for chunk in chunks[:-1])
 
 
-async def test_parallel_calls_of_a_whole_answer(model: ModelSimulator, client: openai.AsyncOpenAI) -> None:
+async def test_a_whole_answer_can_have_parallel_calls(
+    model: ModelSimulator, client: openai.AsyncOpenAI
+) -> None:
     model.enqueue(tools(ToolCall("shell", {"command": "ls"}), ToolCall("shell", '{"broken', id="call_x")))
     completion = await ask(client, "go", tools=[SHELL])
     message = completion.choices[0].message

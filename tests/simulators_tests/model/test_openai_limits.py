@@ -129,7 +129,7 @@ LIMITS: list[tuple[str, JsonObject, JsonObject, str, str]] = [
 
 
 @pytest.mark.parametrize("what,taken,refused,param,code", LIMITS, ids=[case[0] for case in LIMITS])
-async def test_a_limit_is_taken_and_one_more_is_refused(
+async def test_a_value_at_its_limit_is_accepted_and_one_more_is_refused(
     http: httpx.AsyncClient, what: str, taken: JsonObject, refused: JsonObject, param: str, code: str
 ) -> None:
     assert await post(http, taken) == (200, {})

@@ -66,7 +66,7 @@ async def test_an_invalid_tool_schema_is_refused(
     assert error["param"] == "tools[0].function.parameters"
 
 
-async def test_schemas_a_tool_may_have(http: httpx.AsyncClient) -> None:
+async def test_valid_schemas_of_tools_are_accepted(http: httpx.AsyncClient) -> None:
     nested = of_strings("a", extra={"$ref": "#/$defs/b"})
     nested["properties"]["list"] = {"type": ["array", "null"], "items": {"anyOf": [{"type": "string"}, {}]}}
     nested["$defs"] = {"b": {"enum": [1, "two"]}}
@@ -178,7 +178,7 @@ async def test_an_invalid_request_is_refused(
     assert words in error["message"]
 
 
-async def test_a_body_that_is_not_json(model: ModelSimulator, http: httpx.AsyncClient) -> None:
+async def test_a_body_that_is_not_json_is_refused(model: ModelSimulator, http: httpx.AsyncClient) -> None:
     for content in (b"{", b"[]", b"\xff", b""):
         answer = await http.post("/v1/chat/completions", content=content)
         assert answer.status_code == 400
@@ -186,7 +186,9 @@ async def test_a_body_that_is_not_json(model: ModelSimulator, http: httpx.AsyncC
     assert [exchange.state for exchange in model.log.all()] == ["refused"] * 4
 
 
-async def test_the_clients_exceptions(model: ModelSimulator, client: openai.AsyncOpenAI) -> None:
+async def test_refusals_become_the_clients_exceptions(
+    model: ModelSimulator, client: openai.AsyncOpenAI
+) -> None:
     """[err]: 401 for a key, 404 for a model, 400 for a request, each with its code."""
     with pytest.raises(openai.AuthenticationError) as wrong_key:
         await ask(client.with_options(api_key="sk-1234567890abcdef"), "a")
@@ -204,7 +206,7 @@ async def test_the_clients_exceptions(model: ModelSimulator, client: openai.Asyn
     assert too_long.value.type == "invalid_request_error"
 
 
-async def test_a_request_without_a_key(http: httpx.AsyncClient) -> None:
+async def test_a_request_without_a_key_is_refused(http: httpx.AsyncClient) -> None:
     for header in ("", "Bearer", "Basic test-key"):
         answer = await http.post("/v1/chat/completions", json=request(), headers={"Authorization": header})
         assert answer.status_code == 401

@@ -19,7 +19,9 @@ from tests.simulators.model import (
 from tests.simulators_tests.model.talk import SHELL, ask, ask_text, assistant, called, result, stream, user
 
 
-async def test_queue_before_rules_before_built_in(model: ModelSimulator, client: openai.AsyncOpenAI) -> None:
+async def test_the_queue_comes_before_rules_and_rules_before_built_in_replies(
+    model: ModelSimulator, client: openai.AsyncOpenAI
+) -> None:
     model.enqueue("first", "second")
     model.rule("hel+o", "older rule")
     model.rule("hello", "newer rule")
@@ -48,7 +50,7 @@ async def test_rules_answer_people_not_tools(model: ModelSimulator, client: open
     assert await ask_text(client, "look", called("c1"), result("c1", "a b")) == "seen"
 
 
-async def test_a_function_may_answer(model: ModelSimulator, client: openai.AsyncOpenAI) -> None:
+async def test_a_function_can_answer(model: ModelSimulator, client: openai.AsyncOpenAI) -> None:
     def count(prompt: Prompt) -> Reply:
         return Reply(text=f"{len(prompt.user_text)} characters for {prompt.model}")
 
@@ -84,12 +86,14 @@ async def test_a_tool_that_is_not_offered_is_not_called(client: openai.AsyncOpen
     "words,arguments",
     [('shell {"command": "ls"}', '{"command":"ls"}'), ("shell", "{}"), ("shell {no}", "{no}")],
 )
-async def test_please_call(client: openai.AsyncOpenAI, words: str, arguments: str) -> None:
+async def test_please_call_makes_a_call_with_its_arguments(
+    client: openai.AsyncOpenAI, words: str, arguments: str
+) -> None:
     message = (await ask(client, f"please call: {words}", tools=[SHELL])).choices[0].message
     assert message.tool_calls[0].function.arguments == arguments
 
 
-async def test_say_and_write(client: openai.AsyncOpenAI) -> None:
+async def test_say_and_write_are_answered(client: openai.AsyncOpenAI) -> None:
     assert await ask_text(client, "say: two\nlines") == "two\nlines"
     written = await ask_text(client, "write 4097 characters")
     assert written is not None

@@ -61,7 +61,7 @@ async def test_the_server_can_fail(sim: SlackSimulator, client: Slack, dm: str, 
 
 
 @pytest.mark.parametrize("when,taken", [("before", False), ("after", True)])
-async def test_a_cut_connection_before_or_after_the_request_was_taken(
+async def test_a_connection_can_be_cut_before_or_after_the_request_was_taken(
     sim: SlackSimulator, client: Slack, dm: str, when: str, taken: bool
 ) -> None:
     sim.fail("drop", method="chat.postMessage", when=when, count=1)

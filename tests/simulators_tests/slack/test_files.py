@@ -60,7 +60,7 @@ async def test_a_file_of_a_conversation_the_app_is_not_in_stays_closed(sim: Slac
         assert response.content_type == "text/html"
 
 
-async def test_steps_cannot_be_left_out(sim: SlackSimulator, client: Slack, dm: str) -> None:
+async def test_upload_steps_cannot_be_skipped(sim: SlackSimulator, client: Slack, dm: str) -> None:
     ticket = await client.files_getUploadURLExternal(filename="a.bin", length=3)
     files = [{"id": ticket["file_id"]}]
     with pytest.raises(SlackApiError, match="file_not_found"):

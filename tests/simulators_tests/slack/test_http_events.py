@@ -92,7 +92,7 @@ async def test_an_event_is_posted_signed(sim: SlackSimulator, wired: Receiver, d
     await sim.wait_acked()
 
 
-async def test_a_forged_signature_is_not_slacks(wired: Receiver, sim: SlackSimulator) -> None:
+async def test_a_forged_signature_does_not_match(wired: Receiver, sim: SlackSimulator) -> None:
     sim.app().signing_secret = "another"
     sim.user_sends_text(ANN, "hello")
     await wired.wait_count(1)

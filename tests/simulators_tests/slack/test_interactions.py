@@ -126,7 +126,7 @@ async def test_a_response_url_expires(sim: SlackSimulator, dm: str) -> None:
     assert (answer.status_code, "expired_url" in answer.body) == (404, True)
 
 
-async def test_an_ephemeral_can_be_pressed_replaced_and_taken_away(
+async def test_an_ephemeral_can_be_pressed_replaced_and_removed(
     sim: SlackSimulator, client: Slack, hearing: Hearing, general: str
 ) -> None:
     sent = await client.chat_postEphemeral(channel=general, user=ANN, text="?", blocks=card("Sure"))
@@ -225,7 +225,9 @@ async def test_a_trigger_is_good_once_for_three_seconds(sim: SlackSimulator, cli
         await client.views_open(trigger_id=late, view=MODAL)
 
 
-async def test_a_choice_from_a_menu(sim: SlackSimulator, client: Slack, hearing: Hearing, dm: str) -> None:
+async def test_a_choice_from_a_menu_reaches_the_app(
+    sim: SlackSimulator, client: Slack, hearing: Hearing, dm: str
+) -> None:
     options = [
         {"text": {"type": "plain_text", "text": name}, "value": name.lower()} for name in ("One", "Two")
     ]

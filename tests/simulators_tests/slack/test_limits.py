@@ -244,7 +244,7 @@ BLOCKS: list[tuple[str, int, Blocks, str, str]] = [
 
 
 @pytest.mark.parametrize("limit,make,problem,pointer", [c[1:] for c in BLOCKS], ids=[c[0] for c in BLOCKS])
-async def test_a_block_at_its_limit_and_beyond(
+async def test_a_block_is_accepted_at_its_limit_and_refused_beyond(
     client: Slack, dm: str, limit: int, make: Blocks, problem: str, pointer: str
 ) -> None:
     await client.chat_postMessage(channel=dm, text="x", blocks=make(limit))
@@ -355,7 +355,7 @@ def read_history(client: Slack, dm: str, count: int) -> Awaitable[Any]:
         (read_history, 999, "invalid_limit"),  # /reference/methods/conversations.history
     ],
 )
-async def test_a_request_at_its_limit_and_beyond(
+async def test_a_request_is_accepted_at_its_limit_and_refused_beyond(
     client: Slack, dm: str, send: Send, limit: int, error: str
 ) -> None:
     await send(client, dm, limit)
@@ -384,7 +384,7 @@ async def test_a_group_has_at_most_eight_others(sim: SlackSimulator, client: Sla
         (100, lambda n: {"blocks": [{"type": "divider"}] * n}, "/view/blocks"),
     ],
 )
-async def test_a_view_at_its_limit_and_beyond(
+async def test_a_view_is_accepted_at_its_limit_and_refused_beyond(
     sim: SlackSimulator,
     client: Slack,
     limit: int,

@@ -59,7 +59,7 @@ async def test_a_person_id_as_channel_is_the_direct_conversation(sim: SlackSimul
     assert group["channel"]["is_mpim"]
 
 
-async def test_a_thread_and_its_head(sim: SlackSimulator, client: Slack, general: str) -> None:
+async def test_a_thread_has_the_replies_to_its_head(sim: SlackSimulator, client: Slack, general: str) -> None:
     head = sim.user_sends_text(ANN, "question", general)
     first = await client.chat_postMessage(channel=general, text="one", thread_ts=head.ts)
     sim.user_sends_text(BOB, "two", general, thread_ts=head.ts)
@@ -135,7 +135,7 @@ async def test_an_ephemeral_is_seen_by_one_person(sim: SlackSimulator, client: S
     assert history["messages"] == []
 
 
-async def test_reactions(sim: SlackSimulator, client: Slack, dm: str) -> None:
+async def test_reactions_are_added_and_removed_once(sim: SlackSimulator, client: Slack, dm: str) -> None:
     message = sim.user_sends_text(ANN, "hello")
     await client.reactions_add(channel=dm, timestamp=message.ts, name="eyes")
     assert message.reactions == {"eyes": [sim.app().user.id]}

@@ -113,7 +113,7 @@ async def test_a_bot_comes_back_after_a_refresh_and_hears_repetitions(
     assert (first["retry_num"], second["retry_num"], second["retry_reason"]) == (0, 1, "timeout")
 
 
-async def test_the_web_api_as_the_javascript_client_understands_it(
+async def test_the_javascript_client_understands_the_web_api(
     sim: SlackSimulator, programs: Path, general: str
 ) -> None:
     sim.fail("rate_limit", method="users.info", retry_after_s=9)

@@ -29,7 +29,9 @@ async def http() -> AsyncIterator[aiohttp.ClientSession]:
         yield session
 
 
-async def test_tokens(sim: SlackSimulator, client: Slack, http: aiohttp.ClientSession) -> None:
+async def test_wrong_tokens_are_refused(
+    sim: SlackSimulator, client: Slack, http: aiohttp.ClientSession
+) -> None:
     wrong = AsyncWebClient("xoxb-wrong", base_url=sim.api_url, session=http)
     assert await error_of(wrong.auth_test()) == "invalid_auth"
     async with http.post(f"{sim.api_url}auth.test") as response:
@@ -45,7 +47,7 @@ async def test_tokens(sim: SlackSimulator, client: Slack, http: aiohttp.ClientSe
     assert await error_of(client.auth_test()) == "invalid_auth"
 
 
-async def test_scopes(sim: SlackSimulator, client: Slack, dm: str) -> None:
+async def test_missing_scopes_are_refused(sim: SlackSimulator, client: Slack, dm: str) -> None:
     sim.set_scopes(["im:history"])
     with pytest.raises(SlackApiError) as refusal:
         await client.chat_postMessage(channel=dm, text="x")
@@ -155,7 +157,9 @@ async def test_ids_of_blocks_and_actions_are_not_repeated(client: Slack, dm: str
     assert await error_of(client.chat_postMessage(channel=dm, text="x", blocks=same)) == "invalid_blocks"
 
 
-async def test_the_form_of_a_request(sim: SlackSimulator, http: aiohttp.ClientSession, dm: str) -> None:
+async def test_malformed_requests_are_refused(
+    sim: SlackSimulator, http: aiohttp.ClientSession, dm: str
+) -> None:
     url = f"{sim.api_url}chat.postMessage"
     bearer = {"Authorization": f"Bearer {BOT_TOKEN}"}
 

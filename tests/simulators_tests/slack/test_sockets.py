@@ -273,7 +273,7 @@ async def test_a_ticket_is_good_once_and_sockets_are_counted(sim: SlackSimulator
         assert hellos[0]["debug_info"]["approximate_connection_time"] > 0
 
 
-async def test_an_eleventh_connection_is_sent_away(sim: SlackSimulator, client: Slack) -> None:
+async def test_an_eleventh_connection_is_refused(sim: SlackSimulator, client: Slack) -> None:
     """/apis/events-api/using-socket-mode: up to 10 connections"""
     async with aiohttp.ClientSession() as http:
         sockets = []

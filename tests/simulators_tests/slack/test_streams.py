@@ -53,7 +53,7 @@ async def test_text_is_appended_until_the_stream_is_stopped(
     assert sim.visible(dm, ts) == "now it may change"
 
 
-async def test_the_sdks_own_streamer(sim: SlackSimulator, client: Slack, general: str) -> None:
+async def test_the_streamer_of_the_sdk_works(sim: SlackSimulator, client: Slack, general: str) -> None:
     asked = sim.user_mentions(ANN, "tell me", general)
     streamer = await client.chat_stream(
         channel=general,

@@ -44,7 +44,7 @@ def read(text: str) -> tuple[str, Seen]:
         ("👩‍👩‍👧 *é*", "👩‍👩‍👧 é"),
     ],
 )
-def test_mrkdwn_as_a_person_reads_it(text: str, shown: str) -> None:
+def test_mrkdwn_is_read_as_a_person_sees_it(text: str, shown: str) -> None:
     assert read(text)[0] == shown
 
 
@@ -128,7 +128,7 @@ def test_every_block_is_read_in_order() -> None:
     assert found.buttons == [("B", "v")]
 
 
-def test_everything_that_may_notify_somebody_is_found() -> None:
+def test_everything_that_may_notify_someone_is_found() -> None:
     assert pings(BODY) == ["@U0ANN", "@channel", "@U0ANN", "!here"]
     assert mentions("<!channel> <@U1|ann> <#C1> <https://x> <!subteam^S1> &lt;!here&gt;") == [
         "!channel",

@@ -78,7 +78,7 @@ async def test_faults_can_last_for_a_while(bot: Bot, met: TelegramSimulator) -> 
     assert (await bot.get_me()).id == 123456
 
 
-async def test_any_refusal_can_be_made_up(bot: Bot, met: TelegramSimulator) -> None:
+async def test_any_refusal_can_be_injected(bot: Bot, met: TelegramSimulator) -> None:
     met.fail("error", method="sendMessage", status=403, description="Forbidden: user is deactivated", count=1)
     with pytest.raises(TelegramForbiddenError, match="user is deactivated"):
         await bot.send_message(ANN, "?")
@@ -89,7 +89,7 @@ async def test_any_refusal_can_be_made_up(bot: Bot, met: TelegramSimulator) -> N
 
 
 @pytest.mark.parametrize("when,taken", [("before", False), ("after", True)])
-async def test_a_cut_connection_before_or_after_the_request_was_taken(
+async def test_a_connection_can_be_cut_before_or_after_the_request_was_taken(
     bot: Bot, met: TelegramSimulator, when: str, taken: bool
 ) -> None:
     met.fail("drop", method="sendMessage", when=when, count=1)

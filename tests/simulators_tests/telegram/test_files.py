@@ -99,7 +99,7 @@ async def test_photos_voice_and_albums_can_be_sent(bot: Bot, met: TelegramSimula
         await bot.send_media_group(ANN, mixed)
 
 
-async def test_files_the_platform_does_not_take(bot: Bot, met: TelegramSimulator) -> None:
+async def test_files_the_platform_does_not_accept_are_refused(bot: Bot, met: TelegramSimulator) -> None:
     with pytest.raises(TelegramBadRequest, match="wrong file_id or the file is temporarily unavailable"):
         await bot.get_file("nothing")
     with pytest.raises(TelegramBadRequest, match="wrong file identifier/HTTP URL specified"):

@@ -159,7 +159,7 @@ def test_the_platform_detects_entities(text: str, expected: list[tuple[str, str]
     assert visible(clean, entities) == expected
 
 
-def test_quotations_and_nested_code() -> None:
+def test_quotations_and_nested_code_are_read() -> None:
     text, entities = parse_formatted(">a\n>b||\nc", "MarkdownV2")
     assert (text, visible(text, entities)) == ("a\nb\nc", [("expandable_blockquote", "a\nb")])
     html = '<blockquote expandable>q <b>w</b></blockquote><pre><code class="language-py">x&lt;1</code></pre>'

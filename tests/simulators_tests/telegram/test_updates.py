@@ -54,9 +54,7 @@ async def test_an_open_poll_answers_as_soon_as_something_happens(bot: Bot, sim: 
     assert not sim.is_polling()
 
 
-async def test_a_poll_with_nothing_to_tell_ends_empty_after_its_timeout(
-    bot: Bot, sim: TelegramSimulator
-) -> None:
+async def test_a_poll_without_updates_ends_empty_after_its_timeout(bot: Bot, sim: TelegramSimulator) -> None:
     assert await bot.get_updates(timeout=1) == []
     (record,) = sim.requests("getUpdates")
     assert record.outcome == "answered"
@@ -115,7 +113,7 @@ async def test_an_update_can_come_again_under_its_old_id_or_a_new_one(
     assert renewed.message.message_id == update.message.message_id
 
 
-async def test_updates_expire_like_on_the_platform() -> None:
+async def test_updates_expire_as_on_the_platform() -> None:
     now = [1_000_000.0]
     async with TelegramSimulator(clock=lambda: now[0]) as sim:
         sim.add_bot("5:AA")

@@ -37,7 +37,7 @@ async def gone(*pids: int) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_it_is_spoken_with_line_by_line(tmp_path: Path) -> None:
+async def test_messages_are_exchanged_line_by_line(tmp_path: Path) -> None:
     async with child('while read -r line; do echo "heard $line"; done', tmp_path) as server:
         await server.say(b"one\n")
         assert await server.line() == b"heard one\n"
@@ -63,7 +63,7 @@ async def test_a_server_with_too_much_output_is_disconnected(tmp_path: Path, scr
     await gone(server.info.pid)
 
 
-async def test_nothing_it_started_survives_its_end(tmp_path: Path) -> None:
+async def test_nothing_a_server_started_survives_its_end(tmp_path: Path) -> None:
     async with child("sleep 600 & echo $!; setsid sleep 600 & echo $!; wait", tmp_path) as server:
         pids = [int(await server.line()), int(await server.line())]
         assert all(map(exists, pids))
@@ -83,7 +83,7 @@ asyncio.run(main())
 """
 
 
-async def test_it_does_not_survive_a_killed_hub() -> None:
+async def test_a_server_does_not_survive_a_killed_hub() -> None:
     pipe = asyncio.subprocess.PIPE
     hub = await asyncio.create_subprocess_exec(sys.executable, "-c", HUB, env=ENVIRONMENT, stdout=pipe)
     assert hub.stdout is not None
@@ -95,7 +95,7 @@ async def test_it_does_not_survive_a_killed_hub() -> None:
     await gone(*pids)
 
 
-async def test_a_command_there_is_none_of_says_so(tmp_path: Path) -> None:
+async def test_a_missing_command_is_reported(tmp_path: Path) -> None:
     started = ServerChild(["no-such-program"], ENVIRONMENT, str(tmp_path), "mcp-test-none")
     try:
         await started.connect()

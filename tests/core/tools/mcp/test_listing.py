@@ -54,12 +54,12 @@ def one(name: str = "act", description: str = "Acts.", **more: Any) -> Listed:
         ("", None),
     ],
 )
-def test_names(theirs: str, ours: str | None) -> None:
+def test_tools_are_named_after_their_server(theirs: str, ours: str | None) -> None:
     assert own_name("srv", theirs) == ours
 
 
 @given(st.text(max_size=200), st.text(string.ascii_lowercase, min_size=1, max_size=24))
-def test_a_name_is_one_that_models_and_settings_take(theirs: str, server: str) -> None:
+def test_a_name_is_one_that_models_and_settings_accept(theirs: str, server: str) -> None:
     name = own_name(server, theirs)
     if name is not None:
         assert NAME.fullmatch(name)
@@ -68,13 +68,13 @@ def test_a_name_is_one_that_models_and_settings_take(theirs: str, server: str) -
         assert name.count("__") == 1
 
 
-def test_long_names_that_begin_alike_stay_apart() -> None:
+def test_long_names_with_the_same_beginning_stay_distinct() -> None:
     names = {own_name("srv", "x" * 100 + end) for end in "abc"}
     assert len(names) == 3
     assert all(name is not None and len(name) <= 64 for name in names)
 
 
-async def test_a_tool_asks_may_not_be_repeated_and_is_for_its_people_alone() -> None:
+async def test_a_tool_asks_is_not_repeated_and_is_only_for_its_people() -> None:
     (tool,) = offered([one()]).tools
     assert (tool.requirement, tool.effect, tool.data) == (Requirement.ASK, Effect.EFFECT, Data.SHARED)
     assert tool.users == PEOPLE
@@ -161,7 +161,7 @@ def test_a_source_replaces_only_its_own_tools() -> None:
     assert registry.names == ("srv__own", "srv__z", "srv__y")
 
 
-def test_two_descriptions_whose_digests_begin_alike_are_two_tools() -> None:
+def test_two_descriptions_whose_digests_begin_the_same_are_two_tools() -> None:
     """A server can find such a pair in seconds for any few digits; it can't for all of them."""
     (before,) = offered([one(description="Acts 1197e.")]).tools
     (after,) = offered([one(description="Acts 22b04.")]).tools

@@ -81,13 +81,13 @@ def nested(levels: int) -> dict[str, Any]:
         {"properties": {"a": {"$ref": "#/$defs/nowhere"}}},
     ],
 )
-def test_a_schema_that_leads_nowhere_or_everywhere_is_given_up(schema: dict[str, Any]) -> None:
+def test_a_schema_with_missing_or_endless_references_is_given_up(schema: dict[str, Any]) -> None:
     judge = judge_of(schema, at_once=True)
     with pytest.raises(SchemaRefused):
         judge(nested(30))
 
 
-def test_judged_when_it_is_first_used() -> None:
+def test_a_schema_is_judged_when_it_is_first_used() -> None:
     judge = judge_of({"type": "objekt"}, at_once=False)
     with pytest.raises(SchemaRefused):
         judge({})

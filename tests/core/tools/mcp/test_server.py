@@ -118,7 +118,7 @@ async def running(fake: Fake, credentials: Credentials | None = None) -> AsyncIt
             await task
 
 
-async def test_its_tools_are_offered_called_and_remembered() -> None:
+async def test_the_tools_of_a_server_are_offered_called_and_remembered() -> None:
     async with running(Fake()) as bench:
         await bench.becomes(Phase.READY)
         assert await run(bench.offered["srv__act"], {}) == "done"
@@ -140,7 +140,7 @@ async def test_cached_tools_are_offered_before_the_server_is_reached() -> None:
     await asyncio.wait([task])
 
 
-async def test_it_is_tried_again_and_again_with_longer_pauses() -> None:
+async def test_a_server_is_retried_with_longer_and_longer_pauses() -> None:
     async with running(Fake(failures=["it cannot be reached"] * 12, kept=[ACT])) as bench:
         bench.server.recall()
         pauses = []
@@ -172,7 +172,7 @@ async def test_a_list_that_changes_is_followed_but_not_all_the_time() -> None:
         assert bench.fake.asked == 2
 
 
-async def test_a_lost_server_is_known_to_be_lost_and_comes_back() -> None:
+async def test_a_lost_server_is_reported_as_lost_and_comes_back() -> None:
     async with running(Fake()) as bench:
         await bench.becomes(Phase.READY)
         bench.fake.lost.set()
@@ -202,7 +202,7 @@ async def test_a_call_made_while_it_is_reached_again_waits_for_it() -> None:
         assert await call == "done"
 
 
-async def test_a_call_cut_off_may_have_been_carried_out() -> None:
+async def test_an_interrupted_call_may_have_been_carried_out() -> None:
     async with running(Fake(reply=ServerFailed("it exited"))) as bench:
         await bench.becomes(Phase.READY)
         with pytest.raises(ToolFailed, match="The call may or may not have run"):
@@ -236,13 +236,13 @@ async def test_a_failed_server_gives_its_reason() -> None:
     ],
     ids=["fits", "fits-alone", "another", "none"],
 )
-async def test_a_result_of_another_form_than_declared_is_marked(reply: Reply, shown: str) -> None:
+async def test_a_result_of_a_form_other_than_declared_is_marked(reply: Reply, shown: str) -> None:
     async with running(Fake(listed=[SHAPED], reply=reply)) as bench:
         await bench.becomes(Phase.READY)
         assert await run(bench.offered["srv__shaped"], {}) == shown
 
 
-async def test_its_process_is_recorded_before_the_call() -> None:
+async def test_the_process_of_a_server_is_recorded_before_the_call() -> None:
     process = ProcessInfo(4711, 4711, 1)
     async with running(Fake(process=process, reply=ServerFailed("gone"))) as bench:
         await bench.becomes(Phase.READY)
@@ -284,7 +284,7 @@ class SignedIn:
         await self.news.wait()
 
 
-async def test_a_call_goes_over_a_connection_of_its_own_person() -> None:
+async def test_a_call_uses_the_connection_of_its_own_person() -> None:
     async with running(Fake(), SignedIn({"u1", "u2"})) as bench:
         await bench.becomes(Phase.READY)
         assert bench.fake.opened_for == ["u1"]
@@ -294,7 +294,7 @@ async def test_a_call_goes_over_a_connection_of_its_own_person() -> None:
         assert bench.fake.opened_for == ["u1", "u2", "u3"]
 
 
-async def test_a_refusal_for_want_of_a_sign_in_has_not_run_the_call() -> None:
+async def test_a_refusal_that_requires_a_sign_in_has_not_run_the_call() -> None:
     async with running(Fake(reply=SignInNeeded("Bearer")), SignedIn({"u1"})) as bench:
         await bench.becomes(Phase.READY)
         with pytest.raises(SignInRequired):
