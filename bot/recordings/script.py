@@ -74,7 +74,7 @@ class Script:
         self._keeps: dict[str, int] = {}
         self._findings = Findings(records, self._compared)
         self._at_work: set[str] = set()
-        """The runs that have a reply and have not come to what they do with it."""
+        """The runs that have a reply and have not acted on it yet."""
         self._again = False
         self._threads: dict[str, str] = {}
         self._fed = 0
@@ -181,7 +181,7 @@ class Script:
         self._set_limit()
 
     async def until(self, holds: Callable[[], bool], limit_s: float | None) -> bool:
-        """Wait until it holds or the replay has stopped. Returns False without any news for so long."""
+        """Wait until it holds or the replay has stopped. Return False after that time without any news."""
         while not holds() and self.difference is None:
             done, _ = await asyncio.wait([self._news], timeout=limit_s)
             if not done:

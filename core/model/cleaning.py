@@ -36,7 +36,7 @@ _NOT_PLAIN = re.compile(
 """What may begin anything but plain text: a tag or an echoed call, and at the beginning of a line a fence, or
 one that repeats a tool event or goes to a tool. Also line ends to be left out."""
 _BLANKS_LIMIT_CHARS = 100
-"""The limit on the blanks at the beginning of a line that are looked at again with the next piece."""
+"""The limit on the blanks at the beginning of a line that are read again with the next piece."""
 
 
 class Cleaner:
@@ -128,7 +128,7 @@ class Cleaner:
         return True
 
     def _read_again(self, pieces: list[str]) -> str:
-        """Begin anew, word by word. Return the plain text to be read again, without what is shown of it."""
+        """Start reading word by word. Return the plain text to read again; what it shows is not shown twice."""
         self._plain, self._ahead_chars = None, self._visible.tail.size
         self._visible = VisibleText(self._written)
         return "".join(pieces)

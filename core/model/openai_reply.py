@@ -30,7 +30,7 @@ from core.usage import Usage
 PROVIDER = "openai"
 DONE = "[DONE]"
 _SLOT_LOOKS = 3
-"""How often a stream is looked at for what its events have in common."""
+"""The number of events of a stream that are compared with the others."""
 _TEXT_ALONE = frozenset({"role", "content"})
 """The keys of a text-only delta, the most common kind of chunk."""
 _FILTER_REASONS = frozenset({"content_filter", "sensitive"})

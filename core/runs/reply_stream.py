@@ -86,7 +86,7 @@ class ReplyStream:
         return await off_loop(len(reply.text), cleaned)
 
     def _was_told(self, text: str) -> bool:
-        """Return whether people were told all of a text, which therefore holds no secret."""
+        """Return whether people have seen all of a text, which therefore holds no secret."""
         return not self._redacted.found and self._redacted.told_chars == len(text) > 0
 
     async def _show(self, tell: Tell, chars: int, read: Callable[[], str]) -> None:
