@@ -128,7 +128,7 @@ class Cleaner:
         return True
 
     def _read_again(self, pieces: list[str]) -> str:
-        """Start reading word by word. Return the plain text to read again; what it shows is not shown twice."""
+        """Return the plain text, to be read again word by word. What it shows is not shown twice."""
         self._plain, self._ahead_chars = None, self._visible.tail.size
         self._visible = VisibleText(self._written)
         return "".join(pieces)
