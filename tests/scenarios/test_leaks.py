@@ -11,6 +11,7 @@ import aiohttp
 import pytest_asyncio
 
 from core.store.sqlite.offline import sealed_in
+from core.users import Role
 from tests.harness.process import HubProcess, hubbub
 from tests.harness.telegram_hub import KEY, LIMIT_S, OWNER, TOKEN, Hub, open_hub
 from tests.simulators.model import text
@@ -85,13 +86,17 @@ async def test_a_credential_written_by_mistake_is_nowhere_but_in_the_vault(house
     assert [one["name"] for one in json.loads(listed.out)] == kept
 
 
-async def test_strangers_and_guests_leave_nothing_in_the_vault(house: Hub) -> None:
+async def test_strangers_guests_and_members_leave_nothing_in_the_vault(house: Hub) -> None:
     await house.start()
     await house.telegram.wait_polling(TOKEN, LIMIT_S)
     house.telegram.add_user(50, first_name="Gus")
-    house.telegram.user_sends_text(50, f"mine is {LEAK}")
-    await house.telegram.wait_text(50, "I did not store it.")
-    await house.telegram.wait_text(50, "You said: mine is [repository-token removed]")
+    for role in (Role.GUEST, Role.MEMBER):
+        for gus in await house.app.store.people.people():
+            if gus.user.role is not Role.OWNER:
+                await house.app.store.people.set_role(gus.user.user_id, role, by="owner")
+        house.telegram.user_sends_text(50, f"for a {role}: {LEAK}")
+        await house.telegram.wait_text(50, "I did not store it.")
+        await house.telegram.wait_text(50, f"You said: for a {role}: [repository-token removed]")
     assert traces(house.directory, LEAK) == []
     assert sealed_in(house.database) == ()
 

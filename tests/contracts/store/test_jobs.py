@@ -6,6 +6,7 @@ import pytest
 
 from core.errors import IllegalChange, StaleTurn
 from core.events import NO_MODELS, RunKind
+from core.gates import Grant, GrantScope
 from core.job import (
     MAX_QUEUED_EACH,
     JobBudget,
@@ -16,6 +17,7 @@ from core.job import (
     NewJob,
 )
 from core.messages import Choice, Message, Plain, plain
+from core.store.effects import RecordGrant
 from core.store.lease import LeaseTerms
 from core.store.routine_rows import RunSteps
 from core.store.rows import CallState, NewCall
@@ -357,6 +359,25 @@ async def test_a_job_that_was_cancelled_while_it_was_stuck_is_not_restarted(worl
     stuck = JobEnd(((JobState.STUCK, "silent"), (JobState.FAILED, "silent")), told)
     assert (await world.store.jobs.repair_job("job", stuck, 3)).again is None
     assert (await world.store.jobs.jobs("ada", 1))[0].state is JobState.CANCELLED
+
+
+async def test_a_job_has_the_grants_given_to_it_while_they_hold(world: Bench) -> None:
+    """None of another job or person, none whose time is over, and none for a whole tool."""
+    await world.store.people.ensure_user("ben", Role.OWNER, "ben")
+    for name in ("job", "other"):
+        await dispatched(world, name)
+    now = world.clock.now()
+    given: dict[str | None, tuple[str, str, int | None]] = {
+        "ls": ("job", "ada", None),
+        "pwd": ("other", "ada", None),
+        "id": ("job", "ben", None),
+        "who": ("job", "ada", now),
+        None: ("job", "ada", None),
+    }
+    for pattern, (job_id, user_id, until) in given.items():
+        grant = Grant(f"g {pattern}", user_id, "shell", pattern, GrantScope.THREAD, job_id, "ada", 1, until)
+        await world.rule(RecordGrant(grant))
+    assert (await world.store.journal.run_standing("job", "ada", None)).own == {("shell", "ls")}
 
 
 async def test_failures_of_a_tool_in_a_row_are_counted_until_a_success_or_a_reset(world: Bench) -> None:

@@ -16,6 +16,7 @@ from core.store.accounts import CODE_LIFE_US, ClaimRefused, PairingApproved, Pai
 from core.users import Role
 from tests.contracts.store.bench import SECOND
 from tests.core.inbound.front import CHANNEL, OWNER, OWNER_ACCOUNT, Front
+from tests.core.inbound.test_answers import CHOICES, Asked
 
 LIFE_S = CODE_LIFE_US // SECOND
 WRONG = "ABCDEFGH"
@@ -360,11 +361,14 @@ async def test_a_member_who_writes_too_fast_is_warned_once_a_minute_and_the_owne
     assert front.heard("mia")[5:] == [texts.TOO_MANY_MESSAGES]
     assert (await front.says("mia", direct=False)).outcome == "refused: too many messages"
     assert front.heard("group") == [], "in a group nobody is told"
+    await Asked.open(front, CHOICES)
+    pressed = await front.presses("mia", "0123456789", 0)
     for _ in range(20):
         assert (await front.says(OWNER_ACCOUNT, "/status")).outcome == "command: /status"
     front.clock.advance(60)
     assert (await front.says("mia", "/status")).outcome == "command: /status"
     await front.store.close()
+    assert pressed.outcome == "refused: too many messages"
 
 
 @pytest.mark.parametrize("direct", [True, False], ids=["in private", "in a group"])

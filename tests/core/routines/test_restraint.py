@@ -14,6 +14,8 @@ import pytest_asyncio
 
 from core.clock import SECOND_US
 from core.routine import RunStatus
+from core.routines.engine import end_of
+from core.routines.run import Performed
 from core.store.routine_rows import RoutineRow
 from tests.core.routines.engine_world import OLIVIA, Works, open_works
 
@@ -61,6 +63,14 @@ async def test_findings_in_quiet_hours_are_sent_afterwards(works: Works) -> None
     assert len(works.told.texts) == 1
     await fired(works, row)
     assert len(works.told.texts) == 2, "outside of quiet hours it is told at once"
+
+
+async def test_a_run_that_the_budget_ended_brings_no_rest_and_no_pause(works: Works) -> None:
+    row = await works.make("watch", trigger=MANUAL)
+    performed = Performed(RunStatus.FAILED, "used up", None, out_of_budget=True)
+    zones = {"timezone": "UTC", "owners_timezone": "UTC"}
+    end = end_of(row, performed, now=works.clock.now(), menu_id="menu", **zones)
+    assert (end.backoff_us, end.pause_after, end.state) == (0, 0, RunStatus.FAILED)
 
 
 async def test_failures_and_used_up_budgets_respect_the_quiet_hours_too(works: Works) -> None:

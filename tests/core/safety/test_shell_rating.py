@@ -347,7 +347,7 @@ def test_programs_are_looked_up_outside_the_workspace(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     linked = tmp_path.parent / f"{tmp_path.name}-bin"
     linked.symlink_to(tmp_path / "bin")
-    path = f"/usr/bin:{tmp_path}/bin:.:bin::{tmp_path}:{linked}:/bin"
+    path = f"/usr/bin:{tmp_path}/bin:.:bin::../bin:{tmp_path}:{linked}:/bin"
     assert outside_path(path, PathGuard(tmp_path)) == "/usr/bin:/bin"
 
 
