@@ -1,5 +1,6 @@
 """Slack, by sockets and by signed requests: what people there see of the hub."""
 
+import asyncio
 import hashlib
 import hmac
 import time
@@ -48,9 +49,17 @@ async def test_a_message_is_answered(tmp_path: Path, mode: str) -> None:
         await place.slack.wait_acked()
 
 
-async def test_an_envelope_over_its_size_is_recorded_acknowledged_and_not_read(tmp_path: Path) -> None:
+async def test_an_envelope_over_its_size_is_recorded_acknowledged_and_not_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async with open_slack_hub(tmp_path) as place:
+        place.app.hub.shut()
         place.slack.user_sends_text(OWNER, "sk-" * 400_000)
+        async with asyncio.timeout(LIMIT_S):
+            while "slack.request_not_accepted" not in caplog.text:  # noqa: ASYNC110 - the log tells nobody
+                await asyncio.sleep(0.005)
+        place.app.hub.open()
+        await place.slack.wait_acked()
         place.slack.user_sends_text(OWNER, "hello")
         await place.hears(place.direct(), "You said: hello")
         await place.slack.wait_acked()
@@ -259,6 +268,11 @@ async def test_messages_sent_while_the_hub_was_down_are_answered_in_order(tmp_pa
         whole = said + "\n".join(bot_says(place, room))
         for text in ("missed one", "missed two", "missed in the thread", "missed in the channel"):
             assert whole.count(text) == 1, text
+        read = place.slack.requests("conversations.history")
+        assert read
+        assert all(float(one.params["oldest"]) >= float(asked.ts) for one in read), (
+            "what is known is not read"
+        )
 
 
 @MODES

@@ -73,6 +73,7 @@ def test_restore_replaces_the_database_and_keeps_the_previous_one(tmp_path: Path
     page = json.loads(command(tmp_path, "db", "restore", "copy.db", "--json").out)
     assert threads(database) == before
     assert threads(Path(page["kept_as"])) == 0
+    assert re.fullmatch(r"hub\.db\.before-\d{8}T\d{6}Z", Path(page["kept_as"]).name), "each has its own"
     assert stat.S_IMODE(database.stat().st_mode) == 0o600
     assert command(tmp_path, "db", "check").code == 0
 

@@ -1,8 +1,14 @@
-"""Metrics for Prometheus."""
+"""Metrics for Prometheus, and readiness."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from bot.web.health import readiness_of
+from channels.manager import ChannelState, Phase
 from core.job import JobState
 from tests.bot.web.api_client import client
 from tests.harness.telegram_hub import LIMIT_S, OWNER, open_hub
@@ -68,3 +74,36 @@ async def test_metrics_count_jobs_by_state(tmp_path: Path) -> None:
     assert changes == {edge: 0.0 for edge in CHANGES} | dict.fromkeys(CHANGES[:4], 3.0) | {CHANGES[4]: 1.0}
     told = dict(re.findall(r'^hubbub_jobs\{state="(\w+)"\} ([\d.]+)$', page, re.MULTILINE))
     assert told == {state.value: "0.0" for state in JobState} | {"submitted": "2.0", "accepted": "1.0"}
+
+
+class Parts:
+    """As much of a hub as its readiness is seen by: what it takes, and the phases of its channels."""
+
+    is_open = True
+
+    def __init__(self, phases: Sequence[Phase]) -> None:
+        self._phases = {f"channel-{number}": phase for number, phase in enumerate(phases)}
+
+    async def healthy(self) -> bool:
+        return True
+
+    def states(self) -> dict[str, ChannelState]:
+        return {name: ChannelState(phase, 0) for name, phase in self._phases.items()}
+
+    def unreachable(self) -> dict[str, dict[str, object]]:
+        return {name: {} for name in self._phases}
+
+
+@pytest.mark.parametrize(
+    "phases, ready",
+    [
+        ([], True),
+        ([Phase.STARTING], False),
+        ([Phase.STARTING, Phase.STARTING], False),
+        ([Phase.STARTING, Phase.RUNNING], True),
+        ([Phase.FAILED], True),
+    ],
+)
+async def test_a_hub_is_ready_unless_all_its_channels_start(phases: Sequence[Phase], ready: bool) -> None:
+    parts: Any = Parts(phases)
+    assert (await readiness_of(parts, parts, parts)).ready is ready

@@ -123,6 +123,12 @@ async def test_a_name_or_port_that_is_not_allowed_is_refused(tmp_path: Path, lin
         assert here.site.seen == []
 
 
+async def test_another_port_is_refused_before_its_address_is_looked_up(tmp_path: Path) -> None:
+    async with town(tmp_path) as here:
+        assert await here.status(f"CONNECT {SITE}:22 HTTP/1.1") == 403
+        assert (f"{SITE}:22", f"{SITE}:22 is not in [sandbox] egress") in here.broker.log
+
+
 @pytest.mark.parametrize("address", [CLOUD, "10.0.0.1", "127.0.0.2", "::1", "::ffff:127.0.0.1", "fd00::1"])
 async def test_an_allowed_name_that_stands_for_a_private_address_is_refused(
     tmp_path: Path, address: str
