@@ -73,7 +73,7 @@ async def kept_calls(store: Store, left: Left) -> AsyncIterator[int]:
 
 
 async def waiting_calls(store: Store, left: Left) -> dict[str, str]:
-    """Return the states of calls that a killed hub had not come to: it neither waits for people to decide
+    """Return the states of calls that a killed hub had not reached: it neither waits for people to decide
     about them nor began them."""
     found = [await store.journal.run_steps(run) for run in sorted(left.runs)]
     calls = [call for steps in found for call in steps.calls if call.call_id not in left.begun]

@@ -74,7 +74,7 @@ class Script:
         self._keeps: dict[str, int] = {}
         self._findings = Findings(records, self._compared)
         self._at_work: set[str] = set()
-        """The runs that have a reply and have not acted on it yet."""
+        """The runs that have a reply and have not acted on it."""
         self._again = False
         self._threads: dict[str, str] = {}
         self._fed = 0
@@ -181,7 +181,7 @@ class Script:
         self._set_limit()
 
     async def until(self, holds: Callable[[], bool], limit_s: float | None) -> bool:
-        """Wait until it holds or the replay has stopped. Return False after that time without any news."""
+        """Wait until it holds or the replay has stopped. Return False after `limit_s` without news."""
         while not holds() and self.difference is None:
             done, _ = await asyncio.wait([self._news], timeout=limit_s)
             if not done:
@@ -310,7 +310,7 @@ class Script:
             self._came(number)
 
     def _cut_off(self, expected: Exchange | None) -> bool:
-        """Return whether the hub was stopped or killed before it came to what this run does next."""
+        """Return whether the hub was stopped or killed before the run's next step."""
         restart = self._restart()
         return restart is not None and (expected is None or expected.record["n"] > restart)
 
@@ -318,7 +318,7 @@ class Script:
         return next((one["n"] for one in self._feed[self._fed :] if one["k"] == "session"), None)
 
     async def goes_on(self, call_id: str, state: CallState) -> None:
-        """Return if the recorded hub came to this call before it was stopped or killed."""
+        """Return if the recorded hub reached this call before it was stopped or killed."""
         left = self._findings.left(self._restart()).get(call_id)
         if left is not None and (state is CallState.RUNNING or left == state):
             self._comes()

@@ -242,7 +242,7 @@ class Findings:
         return any(waiting and waiting[0]["n"] < number for waiting in self._shown.values())
 
     def left(self, restart: int | None) -> Mapping[str, str]:
-        """Return the states of calls that the hub before that start did not come to. `restart`: its record's
+        """Return the states of calls that the hub before that start had not reached. `restart`: its record's
         number."""
         return {} if restart is None else self._left[restart]
 

@@ -1,5 +1,6 @@
 """What model calls cost: their rows, and the budgets at which a person is asked or a run stops."""
 
+import asyncio
 import contextlib
 import json
 import sqlite3
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.bot.cli.in_process import command
 from tests.bot.web.api_client import client
 from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub
 from tests.scenarios.routine_house import fired
@@ -107,6 +109,15 @@ async def test_calls_of_an_hour_are_limited_and_a_cut_reply_counts_with_what_was
         assert cut["input_tokens"] is None
         assert cut["reserved_tokens"] >= whole["input_tokens"] + whole["output_tokens"]
         assert cut["micro_usd"] == cut["reserved_micro_usd"] > whole["micro_usd"] > 0
+        async with client(house.directory) as api:
+            (listed,) = (await api.get("/api/usage?by=model"))["rows"]
+        assert (listed["calls"], listed["estimated_calls"]) == (2, 1)
+        assert listed["estimated_cost_micro_usd"] == cut["micro_usd"]
+        table = await asyncio.to_thread(command, house.directory, "usage", "--by", "model")
+        head, row, *_ = table.out.splitlines()
+        assert "estimated calls" in head
+        assert row.split()[0] == "main"
+        assert f"{cut['reserved_tokens']:,}" in row
         house.telegram.user_sends_text(OWNER, "one more")
         card = await house.card(OWNER)
         assert "The limit of 2 model calls per hour is reached." in card.text
