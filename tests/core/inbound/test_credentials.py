@@ -87,6 +87,19 @@ async def test_of_many_credentials_in_a_message_none_stays_in_it(front: Front, t
     assert not [key for key in keys if written_down(tmp_path, key)]
 
 
+async def test_a_credential_in_words_handed_in_with_a_card_does_not_stay(
+    front: Front, tmp_path: Path
+) -> None:
+    key = "sk_" + "live_" + "4eC39HqLyjWDarjtT1zdp7dc"
+    front.masking = InboundCredentials(LeakDetector(), seal, front.ids)
+    asked = await Asked.open(front, Replies(("red",), free_text=True))
+    await front.presses(OWNER_ACCOUNT, PROMPT, 1, form=f"try {key}")
+    answer = await asked.answer()
+    assert isinstance(answer, Wrote)
+    assert answer.text.startswith("try [")
+    assert not written_down(tmp_path, key)
+
+
 @pytest.mark.parametrize("command", ["/status", "/help", "/yes", "/approve abcdefghjk"])
 async def test_commands_are_not_credentials(front: Front, command: str) -> None:
     asked = await Asked.open(front, SECRET)
