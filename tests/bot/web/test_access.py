@@ -175,6 +175,15 @@ async def test_a_role_changes_at_once_is_audited_and_leaves_the_owner(api: Clien
         assert (await api.refusal("POST", "/api/users/role", body))[0] == status, body
 
 
+async def test_a_members_request_is_found_by_the_owner_and_by_no_other_member(api: Client) -> None:
+    mia, ben = await api.member("Mia"), await api.member("Ben")
+    await mia.send("please run: echo hers")
+    page = await api.until("/api/approvals", lambda page: bool(page["approvals"]))
+    gate_id = page["approvals"][0]["gate_id"]
+    assert (await ben.resolve(gate_id, "deny"))[0] == 404
+    assert (await api.resolve(gate_id, "deny"))[0] == 200
+
+
 ACCESS = """
 served gone   who    DELETE /api/routines/{id}
 served gone   who    DELETE /api/threads/{id}
