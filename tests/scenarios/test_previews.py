@@ -213,7 +213,7 @@ async def test_an_approval_in_the_middle_has_its_own_message_and_the_answer_come
 
 
 PRINTS = (
-    ": > begun; printf '<b>%s</b>\\n' $((6 * 7)); printf ghp_; printf 'a%.0s' $(seq 36); echo;"
+    "printf '<b>%s</b>\\n' $((6 * 7)); printf ghp_; printf 'a%.0s' $(seq 36); echo; : > begun;"
     " while [ ! -e go ]; do sleep 0.05; done; echo three"
 )
 
@@ -240,7 +240,8 @@ async def test_the_output_of_a_running_command_is_shown_where_steps_are_shown(
             while not (house.workspace / "begun").exists():  # noqa: ASYNC110 - a file tells nobody that it is made
                 await asyncio.sleep(0.02)
         typed = len(requests(house, "sendChatAction"))
-        await house.telegram.wait_requests("sendChatAction", typed + 1, chat_id=OWNER)
+        # A whole period of typing after the output, which is several times as long as a preview takes.
+        await house.telegram.wait_requests("sendChatAction", typed + 2, chat_id=OWNER)
         if verbosity == "on":
             await house.telegram.wait_text(OWNER, "<b>42</b>\n[REDACTED]", timeout_s=LIMIT_S)
         (house.workspace / "go").touch()
