@@ -331,6 +331,15 @@ async def test_the_header_shows_and_switches_the_model_and_shows_usage(
         await expect(about).to_contain_text(re.compile(r"\d+ %.*\$[0-9.]+"))
         shown = (await hub.api("GET", f"/threads/{thread}"))["thread"]
         assert shown["cost_micro_usd"] == shown["tokens"] * 1000 > 0
+        model.fault(Drop("mid_stream", after_events=2))
+        await console.say("please tell me")
+        await expect(console.messages("assistant").filter(has_text="word59")).to_have_count(2)
+        await console.open("usage")
+        listed = page.locator("section", has=page.get_by_role("heading", name="Models,")).get_by_role("row")
+        (row,) = (await hub.api("GET", "/usage?by=model"))["rows"]
+        most = f"1 call, at most ${row['estimated_cost_micro_usd'] / 1e6:.2f}"
+        await expect(listed.filter(has_text="main").get_by_role("cell").last).to_have_text(most)
+        await console.open(f"chat/{thread}")
         await head.select_option("second")
         await console.sees("second", "notice")
         await console.say("hello")

@@ -29,7 +29,7 @@ export function containerView(use) {
 /** @param {JobContainer} use */
 function limits({ image, cpus, memory_mb, disk_mb, pids, egress }) {
   const network = egress.length ? `network: ${egress.join(", ")}` : "no network";
-  const most = `at most ${cpus} processors, ${memory_mb} MB of memory, ${disk_mb} MB of disk, ${pids} processes`;
+  const most = `at most ${cpus} ${cpus === 1 ? "processor" : "processors"}, ${memory_mb} MB of memory, ${disk_mb} MB of disk, ${pids} processes`;
   return `${image}: ${most}; ${network}`;
 }
 

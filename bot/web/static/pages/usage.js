@@ -116,7 +116,7 @@ function tableOf(heading, rows) {
 function rowOf(row, guessed) {
   const counts = [row.calls, row.input_tokens, row.cached_input_tokens, row.output_tokens];
   const estimated = row.estimated_calls
-    ? `${row.estimated_calls} calls, at most ${usd(row.estimated_cost_micro_usd)}`
+    ? `${row.estimated_calls} ${row.estimated_calls === 1 ? "call" : "calls"}, at most ${usd(row.estimated_cost_micro_usd)}`
     : "";
   return h(
     "tr",
