@@ -49,6 +49,7 @@ async def test_an_agent_works_by_the_hubs_models_over_a_restart_and_hears_a_mess
         house.model.rule("make it green", text("It is green."))
         named = await started(house, f"/job --sandbox=app --mode={agent} mend add")
         container = await running(house)
+        await house.model.wait_requests(timeout_s=LIMIT_S)  # the program is large, and slow to start
         begun = next((tmp_path / "data" / "containers").iterdir()) / "project" / "begun.txt"
         await house.until(partial(asyncio.to_thread, begun.exists))
         house.telegram.user_sends_text(OWNER, f"/prompt {named} make it green")
