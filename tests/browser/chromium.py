@@ -51,6 +51,15 @@ async def chromium() -> AsyncIterator[Browser]:
             await browser.close()
 
 
+SAID = """
+window.said = [];
+new MutationObserver((changes) => {
+  for (const {target, addedNodes} of changes)
+    if (target.closest?.('[role=log], [role=status]'))
+      for (const one of addedNodes) window.said.push(one.textContent);
+}).observe(document, {subtree: true, childList: true});
+"""
+"""Keeps what a page says for a moment only."""
 NO_WORKER = "Service Worker registration blocked by Playwright"
 
 
@@ -92,6 +101,7 @@ async def tab(
         service_workers="allow" if worker else "block",
     )
     context.set_default_timeout(LIMIT_MS)
+    await context.add_init_script(SAID)
     if complaints is not None:
         complaints.watch(context)
     try:

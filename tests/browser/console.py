@@ -93,6 +93,10 @@ class Console:
         """A message with this text comes up."""
         await expect(self.messages(kind).filter(has_text=text).last).to_be_visible()
 
+    async def hears(self, text: str) -> None:
+        """A toast or a state on the page said so, be it gone by now."""
+        await self.page.wait_for_function("(text) => window.said.some((one) => one.includes(text))", arg=text)
+
     async def feed(self) -> list[dict[str, Any]]:
         """Position and text of every message shown, in the order shown."""
         shown: list[dict[str, Any]] = await self.page.evaluate(

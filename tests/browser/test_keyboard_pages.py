@@ -94,6 +94,7 @@ async def test_a_person_is_paired_answered_found_and_removed(
     await expect(page.get_by_text("Model: thinking off")).to_be_visible()
     await tab_to(page, "Remove access: telegram 9")
     await page.keyboard.press("Enter")
+    await page.locator(".toast").last.hover()  # it stays until then
     await expect(page.get_by_text("· revoked")).to_be_visible()
     await tab_to(page, "Undo")
     await page.keyboard.press("Enter")

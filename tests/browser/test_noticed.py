@@ -116,7 +116,7 @@ async def test_news_in_other_conversations_is_marked_unread_until_opened(
     await page.evaluate(AWAY, False)
     toast = page.locator(".toast")
     await toast.get_by_role("button", name="Notify me next time").click()
-    await expect(toast).to_contain_text("notifies you")
+    await console.hears("notifies you")
     await page.evaluate(AWAY, True)
     await hub.api("POST", f"/routines/{made['id']}/fire")
     await page.wait_for_function("() => window.told.length === 1")
@@ -132,7 +132,7 @@ async def test_news_in_other_conversations_is_marked_unread_until_opened(
     await console.sees("morning", "notice")
     await console.open(f"routines/{made['id']}")
     await page.get_by_role("button", name="Enable").click()
-    await expect(page.locator(".toast").last).to_contain_text("Routine enabled.")
+    await console.hears("Routine enabled.")
     await hub.api("DELETE", f"/routines/{made['id']}")
     assert complaints.lines == []
 
@@ -182,7 +182,7 @@ async def test_messages_have_colors_links_pictures_and_can_be_copied_retried_and
         await expect(answers.locator(f".code-{look}").first).to_have_text(words)
     await expect(answers.get_by_role("link")).to_have_attribute("href", "https://example.org/a")
     await asked.get_by_label("Copy message").click()
-    await expect(asked.get_by_role("status")).to_have_text("Copied")
+    await console.hears("Copied")
     assert await page.evaluate("() => navigator.clipboard.readText()") == CODE
     await answers.get_by_role("button", name="Answer the last message again").click()
     await expect(answers).to_have_count(2)

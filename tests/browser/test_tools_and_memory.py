@@ -72,7 +72,7 @@ async def test_tools_are_found_set_by_keyboard_undone_and_reset(
         await tab_to(page, "Setting for shell")
         await page.keyboard.press("End")
         toast = page.locator(".toast").filter(has_text="shell for owner: Disabled.")
-        await expect(toast).to_be_visible()
+        await toast.hover()  # it stays until then
         await expect(shell).to_contain_text("disabled")
         said = await hub.api("GET", "/permissions")
         assert [(one["tool"], one["setting"]) for one in said] == [("shell", "disabled")]
@@ -122,6 +122,7 @@ async def test_notes_are_found_deleted_and_restored(
         await expect(notes).to_have_count(1)
         await tab_to(page, "Forget tea at five")
         await page.keyboard.press("Enter")
+        await page.locator(".toast").hover()
         await expect(page.get_by_text("Nothing remembered matches.")).to_be_visible()
         assert [one["text"] for one in (await hub.api("GET", "/memory"))["notes"]] == [MARKUP]
         await page.locator(".toast").get_by_role("button", name="Undo").press("Enter")

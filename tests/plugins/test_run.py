@@ -36,7 +36,7 @@ def test_takes_long_too():
 PROBES = """
 from tests.plugins import groups
 
-pytest_plugins = [f"tests.plugins.{name}" for name in ("profile", "groups", "proof", "forks")]
+pytest_plugins = [f"tests.plugins.{name}" for name in ("profile", "groups", "pace", "proof", "forks")]
 groups.PROBES = {
     "strace": lambda: None,
     "docker": lambda: "no Docker daemon answers",
@@ -212,3 +212,12 @@ def test_forked_processes_stop_at_the_first_failure_if_told_to(suite: Path) -> N
     done = run(suite, "--forks", "2", "--share", "test", "-x")
     assert done.returncode == 1
     assert "stopping after 1 failures" in done.stdout
+
+
+def test_a_run_that_failed_ends_whatever_its_tests_left_running(suite: Path) -> None:
+    (suite / "test_suite.py").write_text(
+        "import threading, time\n\ndef test_leaves_a_thread():\n"
+        "    threading.Thread(target=time.sleep, args=(3600,)).start()\n    assert not 1\n"
+    )
+    done = run(suite)
+    assert (done.returncode, "1 failed" in done.stdout) == (1, True)

@@ -1,14 +1,14 @@
 """Access to the hub, end to end: strangers, members, second accounts, a group; codes and limits."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from core.people.pairing import PairAs, PairingService
-from core.store.accounts import PairingApproved
+from core.clock import SECOND_US
+from core.people.pairing import PairAs
+from core.store.accounts import CODE_LIFE_US, PairingApproved
 from core.users import Principal, Role
 from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub
 
@@ -65,13 +65,6 @@ async def link(house: Hub, person: int, second: int) -> None:
 async def outcomes(house: Hub, *, count: int) -> list[str]:
     """Return what `why` says of the newest events, in order."""
     return [event.outcome for event in reversed(await house.app.store.explanations.explain_recent(count))]
-
-
-async def until_none_waits(desk: PairingService) -> None:
-    """Until all codes have expired, by the hub's own clock."""
-    async with asyncio.timeout(LIMIT_S):
-        while await desk.requests():  # noqa: ASYNC110 - a clock tells nobody that it moved
-            await asyncio.sleep(0.02)
 
 
 async def everything_has_an_answer(house: Hub) -> None:
@@ -133,10 +126,10 @@ async def test_a_code_works_once_and_a_guess_never(house: Hub) -> None:
 
 
 async def test_a_code_expires(tmp_path: Path) -> None:
-    async with open_hub(tmp_path, direct="pairing", speed=900) as house:
+    async with open_hub(tmp_path, direct="pairing") as house:
         invite(house)
         code = await code_for(house, STAN)
-        await until_none_waits(house.app.pairing)
+        house.clock.skip(CODE_LIFE_US / SECOND_US)
         assert await says(house, OWNER, f"/approve telegram {code}") == (
             "This code has expired. Ask for a new one."
         )
@@ -155,11 +148,10 @@ async def test_a_linking_code_cannot_be_guessed(house: Hub) -> None:
 
 
 async def test_a_code_to_join_expires(tmp_path: Path) -> None:
-    async with open_hub(tmp_path, direct="pairing", speed=900) as house:
+    async with open_hub(tmp_path, direct="pairing") as house:
         invite(house)
         code = (await says(house, OWNER, "/link")).split("/link ")[1].split("\n")[0]
-        await code_for(house, STAN)
-        await until_none_waits(house.app.pairing)  # made later, and good for as long
+        house.clock.skip(CODE_LIFE_US / SECOND_US)
         assert await says(house, SECOND, f"/link {code}") == "This code has expired. Ask for a new one."
         assert (await says(house, SECOND, "hello")).startswith("This assistant is private.")
 

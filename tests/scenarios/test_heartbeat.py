@@ -14,7 +14,7 @@ from tests.harness.telegram_hub import OWNER, Hub, open_hub
 from tests.scenarios.test_routines import OLIVIA, desk_of, ended, greeted
 
 BEATS = '[heartbeat]\nenabled = true\nevery_s = 60\nactive_hours = ""'
-FAST = 240.0
+FAST = 60.0
 
 
 async def heartbeat(desk: RoutineManager) -> RoutineRow:

@@ -98,9 +98,11 @@ async def test_fifty_jobs_in_one_chat_break_no_limit_and_delay_no_answer(
             if "You said: are you there?" in str(one.params)
         ]
         asks = [one for one in model.log if "are you there?" in str(one.body["messages"][-1])]
-        assert answered[0] - asks[-1].received_at < 1.5  # the pace is one message a second
+        overtook = [at for at in showing() if asks[-1].received_at < at < answered[0]]
+        assert len(overtook) <= 1, "what was on its way already"
         await owner.until(lambda: len(showing()) >= 3)
-        assert min(after - before for before, after in pairwise(showing())) > 2.9
+        # The pace is one message a second; this much is left of three.
+        assert min(after - before for before, after in pairwise(showing())) > 2
         assert not [one for one in requests_of(scene, platform) if one.status == 429]
         await owner.until(lambda: sum("Cancel" in card.buttons for card in owner.shown()) >= 3)
         model.clear_faults()

@@ -200,11 +200,15 @@ async def test_an_approval_in_the_middle_has_its_own_message_and_the_answer_come
         await house.telegram.wait_text(OWNER, "word 10", timeout_s=LIMIT_S)
         card = await house.card(OWNER)
         await house.telegram.wait_for(lambda: len(house.says(OWNER)) == 1, LIMIT_S)
-        await asyncio.sleep(2 / SPEED)  # nothing is to come while a person is asked
-        assert len(house.says(OWNER)) == 1
         typed = len(requests(house, "sendChatAction"))
-        await asyncio.sleep(6 / SPEED)
+        house.telegram.add_user(BEN, first_name="Ben")
+        house.model.fault(Hold(at="before_headers"))
+        house.telegram.user_sends_text(BEN, "slow")
+        # What is shown to Ben meanwhile takes longer than two periods of typing to the owner.
+        await house.telegram.wait_requests("sendChatAction", 3, chat_id=BEN)
+        assert len(house.says(OWNER)) == 1
         assert len(requests(house, "sendChatAction")) == typed
+        house.model.release()
         await house.pressed(OWNER, card, 0)
         await house.telegram.wait_text(OWNER, ", the end.", timeout_s=LIMIT_S)
         first, second = house.says(OWNER)

@@ -15,6 +15,7 @@ from bot.jobs.worker_image import PACKAGES, AgentFiles, agents_from, build_conte
 from tests.harness.images import base_image
 from tests.harness.npm import install_agents
 from tests.plugins.groups import node_of_the_environment
+from tests.plugins.profile import Profile
 
 
 @pytest.fixture(scope="session")
@@ -44,6 +45,13 @@ def scripted_agent_image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
     agents = AgentFiles(place / "node", {"claude": place / "claude"})
     with base_image() as base, built(base, "scripted", agents) as name:
         yield name
+
+
+@pytest.fixture
+def quickly_s(profile: Profile) -> float:
+    """Three seconds where nothing else has the processor, which is so in the proof; always less than the ten
+    that Docker would wait by itself."""
+    return profile.pick(test=9.0, proof=3.0)
 
 
 @contextlib.contextmanager

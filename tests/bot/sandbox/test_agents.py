@@ -49,6 +49,7 @@ async def test_an_agent_works_by_the_hubs_models_over_a_restart_and_hears_a_mess
         house.model.rule("make it green", text("It is green."))
         named = await started(house, f"/job --sandbox=app --mode={agent} mend add")
         container = await running(house)
+        await house.model.wait_requests(timeout_s=LIMIT_S)  # the program is large, and slow to start
         begun = next((tmp_path / "data" / "containers").iterdir()) / "project" / "begun.txt"
         await house.until(partial(asyncio.to_thread, begun.exists))
         house.telegram.user_sends_text(OWNER, f"/prompt {named} make it green")
@@ -70,7 +71,7 @@ async def test_an_agent_works_by_the_hubs_models_over_a_restart_and_hears_a_mess
 
 
 async def test_an_agent_is_stopped_by_its_budget_and_gets_no_secret_without_a_grant(
-    tmp_path: Path, agent_image: str
+    tmp_path: Path, agent_image: str, quickly_s: float
 ) -> None:
     settings = f"{SETTINGS}\n[jobs]\nmax_tokens = 60_000"
     async with house_with(tmp_path, agent_image, settings, memory_mb=2048) as house:
@@ -100,5 +101,5 @@ async def test_an_agent_is_stopped_by_its_budget_and_gets_no_secret_without_a_gr
         await house.telegram.wait_text(OWNER, f"Job {second.short_id} is cancelled.")
         began = time.monotonic()
         await house.until(lambda: none_left(house))
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < quickly_s
         assert value not in str([one.body for one in house.model.log.all()])

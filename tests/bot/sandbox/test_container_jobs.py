@@ -544,7 +544,7 @@ async def test_a_job_reaches_the_hosts_that_the_operator_named_and_nothing_else(
 
 
 async def test_a_cancelled_job_ends_on_both_sides_within_three_seconds(
-    tmp_path: Path, worker_image: str
+    tmp_path: Path, worker_image: str, quickly_s: float
 ) -> None:
     async with house_with(tmp_path, worker_image) as house:
         house.model.enqueue(tools(shell("sleep 61")))
@@ -555,7 +555,7 @@ async def test_a_cancelled_job_ends_on_both_sides_within_three_seconds(
         await house.telegram.wait_text(OWNER, f"Job {named} is cancelled.")
         began = time.monotonic()
         await house.until(partial(none_left, house))
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < quickly_s
         await becomes(house, named, JobState.CANCELLED)
 
 

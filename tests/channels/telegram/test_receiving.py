@@ -394,6 +394,6 @@ async def test_stopping_in_the_middle_of_everything_is_quick() -> None:
             await sim.wait_held()
             await house.inbox.until(lambda: any(":8:" in key for key in house.inbox.offered))
             began = asyncio.get_running_loop().time()
-        assert asyncio.get_running_loop().time() - began < 2
+        assert asyncio.get_running_loop().time() - began < 15, "less than any of its requests may take"
         assert not sim.all_confirmed()
         assert isinstance(next(iter(house.inbox.events.values())), InboundMessage)

@@ -57,7 +57,6 @@ def unlock_tool() -> Tool:
         effect=Effect.EFFECT,
         data=Data.NONE,
         sensitive=frozenset({"pin"}),
-        timeout_s=0.05,
     )
     async def unlock(call: CallContext, door: str, pin: Annotated[str, "four digits"]) -> str:
         """Unlock a door."""

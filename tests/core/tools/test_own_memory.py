@@ -10,7 +10,7 @@ from tests.tree import ROOT
 NOBODY = 65_534
 PROGRAM = f"""
 import ctypes, os, subprocess, sys
-sys.path += {sys.path!r}
+sys.path[:0] = {sys.path!r}
 from core.tools.child import _PR_SET_DUMPABLE, bound
 if os.geteuid() == 0:  # root reads everything
     os.setgroups([])

@@ -37,6 +37,7 @@ export function settingsPage(context) {
 class SettingsPage {
   #asked = new AbortController();
   #asks = 0;
+  #drawn = "";
 
   /** @param {Context} context */
   constructor(context) {
@@ -68,7 +69,9 @@ class SettingsPage {
       const [file, secrets] = await Promise.all([api.settings({ signal }), api.secrets({ signal })]);
       if (!signal.aborted && asked === this.#asks) this.#draw(file, secrets);
     } catch (error) {
-      if (!signal.aborted) this.body.replaceChildren(note(...failure(error, () => this.#load())));
+      if (signal.aborted) return;
+      this.#drawn = "";
+      this.body.replaceChildren(note(...failure(error, () => this.#load())));
     }
   }
 
@@ -90,8 +93,13 @@ class SettingsPage {
 
   /** @param {SettingsFile} file @param {Secret[]} secrets */
   #draw(file, secrets) {
+    if (file.waiting?.approved) setTimeout(() => this.#load(), HINTS_MS);
     this.file = file;
     this.secrets = secrets;
+    this.#card(file.waiting);
+    const drawn = JSON.stringify([file, secrets]);
+    if (drawn === this.#drawn) return; // who is about to write or to confirm something is not disturbed
+    this.#drawn = drawn;
     this.undo.hidden = !file.can_undo;
     const count = file.next_start.length;
     const words = `${count} ${count === 1 ? "setting waits" : "settings wait"} for a restart: ${file.next_start.join(", ")}`;
@@ -101,8 +109,6 @@ class SettingsPage {
     const cards = [this.#models(), this.#secrets(), ...sections, lockedView(file)];
     this.jumps.replaceChildren(...cards.map(jumpTo));
     this.body.replaceChildren(...cards);
-    this.#card(file.waiting);
-    if (file.waiting?.approved) setTimeout(() => this.#load(), HINTS_MS);
   }
 
   /** The change that waits, with its answers. @param {SettingsFile["waiting"]} waiting */
