@@ -93,7 +93,6 @@ class Serving:
             self.access.token,
             dependencies.owner,
             dependencies.store.keys,
-            dependencies.store.people,
             FileLinks(dependencies.clock),
             dependencies.config.http.public_url,
         )
