@@ -26,7 +26,7 @@ from pathlib import Path
 from core.routine import Event
 from core.routines.matching.matcher import Heard, Listener, Matcher
 from core.routines.matching.pattern import Pattern, Subject, translate
-from core.safety.leaks import Compiled, compiled
+from core.safety.linear_patterns import Compiled, compiled
 
 GATE_US = 50
 GATE_BACKTRACKING_MS = 1

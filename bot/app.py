@@ -51,9 +51,8 @@ from core.runs.registry import LOOK_EVERY_S as FAILING_EVERY_S
 from core.store.conversations import INDEX_EVERY_S, index_all
 from core.store.lease import LEASE_S, RENEWALS, DataDirectoryLock, Leases, LeaseTerms
 from core.store.port import Store
-from core.tools.execution import CallThreads, Executor, HostExecutor
+from core.tools.execution import CallThreads, Executor, HostExecutor, ToolPause
 from core.tools.processes import host_id
-from core.tools.registry import ToolPause
 from core.users import Role
 from core.web import UNINTERCEPTED, Interceptor
 
@@ -94,7 +93,6 @@ class Serving:
             self.access.token,
             dependencies.owner,
             dependencies.store.keys,
-            dependencies.store.people,
             FileLinks(dependencies.clock),
             dependencies.config.http.public_url,
         )

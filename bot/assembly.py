@@ -60,9 +60,9 @@ from core.store.units import patiently
 from core.tool import ProcessInfo
 from core.tools.builtin.extension_tools import sign_in_tools
 from core.tools.call_edits import CallEditor
-from core.tools.execution import Executor
+from core.tools.execution import Executor, ToolPause
 from core.tools.processes import end_process
-from core.tools.registry import ToolPause, ToolRegistry
+from core.tools.registry import ToolRegistry
 from core.web import Interceptor
 
 if TYPE_CHECKING:

@@ -53,9 +53,9 @@ from core.store.codecs import settings_to_json
 from core.store.facets import SealedSecret
 from core.store.port import Store
 from core.store.sqlite.store import open_store as open_sqlite
-from core.tools.execution import Executor
+from core.tools.execution import Executor, ToolPause
 from core.tools.pipeline import CallPipeline, PipelineSettings
-from core.tools.registry import ToolPause, ToolRegistry
+from core.tools.registry import ToolRegistry
 from core.usage import MICRO_USD, Budget
 from core.users import Principal
 from core.web import Interceptor

@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from core.errors import AttachmentTooLarge, MessageRejected, Unanswered
+from core.errors import AttachmentTooLarge, ChannelError, MessageRejected, Unanswered, Unavailable
 from core.messages import Address, Attachment, Message, MessageRef
 from core.ports import Inbox, PostContext, Posted
 
@@ -325,3 +325,34 @@ async def downloaded(
     except (aiohttp.ClientError, TimeoutError) as error:
         raise Unanswered(f"could not download the file ({type(error).__name__})") from error
     return bytes(content)
+
+
+DEFAULT_WAIT_S = 30.0
+"""The wait after a rate limit if the platform specifies none."""
+
+
+def wait_s(headers: Mapping[str, str]) -> float:
+    """Return the wait that the Retry-After of a refused request asks for, in seconds: at least 1."""
+    try:
+        return max(float(headers.get("Retry-After") or DEFAULT_WAIT_S), 1.0)
+    except ValueError:
+        return DEFAULT_WAIT_S
+
+
+def request_error(error: BaseException, platform: str) -> ChannelError:
+    """Return the hub's error for a request without a readable response: Unavailable if it was never sent."""
+    import aiohttp  # which a hub without such a platform does without
+
+    never_sent = (
+        aiohttp.ClientConnectorError,  # refused, unreachable, no such host, TLS
+        aiohttp.ConnectionTimeoutError,
+        aiohttp.ClientHttpProxyError,
+        aiohttp.InvalidURL,
+        aiohttp.NonHttpUrlClientError,
+    )
+    name = type(error).__name__
+    if isinstance(error, never_sent):
+        return Unavailable(f"could not reach {platform} ({name})")
+    if isinstance(error, aiohttp.ClientError | OSError):  # timeouts included
+        return Unanswered(f"no response from {platform} ({name})")
+    return Unanswered(f"could not read {platform}'s response ({name})")

@@ -42,9 +42,9 @@ from core.runs.workspace_texts import WorkspaceTexts
 from core.safety.leaks import LeakDetector
 from core.store.port import Store
 from core.store.sqlite.store import open_store as open_sqlite
-from core.tools.execution import HostExecutor
+from core.tools.execution import HostExecutor, ToolPause
 from core.tools.pipeline import CallPipeline
-from core.tools.registry import ToolPause, ToolRegistry
+from core.tools.registry import ToolRegistry
 from core.users import Role
 from core.web import UNINTERCEPTED
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from bot.jobs import command_containers, containers, docker_engine, job_socket, upkeep
     from core import routine_json
     from core.jobs import notices, registry, scheduler, worker
-    from core.model import plan_reply
     from core.runs import unattended, unseen_models
     from core.sandbox import orchestrator
 else:
@@ -43,7 +42,6 @@ else:
     scheduler = LazyModule("core.jobs.scheduler")
     worker = LazyModule("core.jobs.worker")
     notices = LazyModule("core.jobs.notices")
-    plan_reply = LazyModule("core.model.plan_reply")
     unattended = LazyModule("core.runs.unattended")
     unseen_models = LazyModule("core.runs.unseen_models")
 
@@ -144,7 +142,7 @@ def build_jobs(
             zones,
             listener,
             routine_json.read_hours(config.jobs.quiet_hours),
-            plan_reply.read_plan if config.jobs.use_planning else None,
+            plans=config.jobs.use_planning,
             reviews_doubts=config.jobs.review == "in_doubt",
         )
 

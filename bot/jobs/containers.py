@@ -73,7 +73,7 @@ from core.store.container_port import (
 from core.store.routine_rows import StartedJob, task_of
 from core.store.unattended_port import JobEnd, JobEnded, Jobs
 from core.store.units import committed, patiently
-from core.tools.registry import ToolPause
+from core.tools.execution import ToolPause
 from core.usage import CallKind, Payer
 from core.users import TimeZones
 

@@ -32,7 +32,7 @@ from core.store.container_port import (
     UseSample,
 )
 from core.tool import Workspace
-from core.tools.registry import ToolPause
+from core.tools.execution import ToolPause
 from core.transcript import Said, ToolCalled, ToolResult
 
 logger = logging.getLogger(__name__)

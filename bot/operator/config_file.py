@@ -39,7 +39,7 @@ from bot.operator.settings import (
 from bot.runtime import AdminError, ConfigError
 from core.approvals import Preset
 from core.clock import SECOND_US, Clock
-from core.consent.cards import open_card, reminded_at
+from core.consent.cards import as_seen, open_card, reminded_at
 from core.errors import NobodyToTell
 from core.gates import Gate, GateKind, Option, Options, VoteRule
 from core.ids import Ids
@@ -50,7 +50,6 @@ from core.store.facets import SettingsChange
 from core.store.feed import Changes
 from core.store.port import Store
 from core.store.units import patiently
-from core.tools.registry import as_seen
 
 if TYPE_CHECKING:
     from bot.ops import probes

@@ -20,7 +20,7 @@ from core.gates import ToolSetting
 from core.lazy import LazyModule, dataclass
 from core.store.port import Store
 from core.store.units import committed
-from core.tools.registry import ToolPause
+from core.tools.execution import ToolPause
 
 if TYPE_CHECKING:
     import difflib

@@ -56,8 +56,7 @@ from core.store.port import People
 from core.store.routine_rows import RoutineRow, RunEnd, StartedRun
 from core.store.rows import CallState
 from core.tool import Arguments, CallContext, CallPlan, Risk, Tool, Workspace
-from core.tools.execution import Executor, HostExecutor
-from core.tools.registry import ToolPause
+from core.tools.execution import Executor, HostExecutor, ToolPause
 from core.transcript import ToolResult
 from core.web import WebAnswer, WebRequest, secrets_in
 

@@ -50,7 +50,8 @@ from core.store.port import Store
 from core.store.routine_rows import StartedJob, task_of
 from core.store.unattended_port import JobEnd
 from core.tool import Arguments, CallContext, CallPlan, Risk, Tool, Workspace
-from core.tools.registry import ToolPause, ToolRegistry
+from core.tools.execution import ToolPause
+from core.tools.registry import ToolRegistry
 from core.transcript import ResultStatus, ToolResult
 from core.web import WebAnswer, WebRequest
 

@@ -35,7 +35,7 @@ from core.clock import SECOND_US, Clock
 from core.errors import SignInFailed, StoreError, StoreUnavailable, VaultError
 from core.lazy import dataclass
 from core.store.accounts import INVITATION_LIFE_US, invitation_hash
-from core.store.port import KeyKind, Keys, People
+from core.store.port import KeyKind, Keys
 from core.users import Principal, Role
 
 if TYPE_CHECKING:
@@ -65,6 +65,16 @@ class Caller:
     def is_owner(self) -> bool:
         """Return whether everything may be seen and done."""
         return self.principal.role is Role.OWNER
+
+    @property
+    def kind(self) -> KeyKind:
+        """The kind of the key brought."""
+        return KeyKind.SESSION if self.by_session else KeyKind.TOKEN
+
+    @property
+    def key(self) -> str:
+        """The kind and hash of the key brought; empty for the hub's own token."""
+        return f"{self.kind.value}:{self.key_hash}" if self.key_hash else ""
 
 
 def new_key() -> str:
@@ -99,7 +109,6 @@ class AccessRules:
     token: str
     owner: Principal
     keys: Keys
-    people: People
     links: FileLinks
     public_url: str = ""
 
@@ -126,20 +135,24 @@ class AccessRules:
         return None if holder is None else Caller(holder, by_session=True, key_hash=hash_)
 
     async def linked(self, scope: Scope) -> Caller | None:
-        """Return the person for whom the address asked for was signed; the signature is taken off it."""
+        """Return the holder of the key for which the address was signed, if it is still good; the signature
+        is taken off the address."""
         opened = self.links.opened_by(scope["path"], scope["query_string"].decode("latin-1"))
-        holder = None if opened is None else await self.people.user(opened[0])
-        if opened is None or holder is None:
+        if opened is None:
             return None
-        scope["query_string"] = opened[1].encode("latin-1")
+        key, query = opened
+        kind, _, hash_ = key.partition(":")
+        holder = await self.keys.key_holder(hash_, KeyKind(kind)) if key else self.owner
+        if holder is None:
+            return None
+        scope["query_string"] = query.encode("latin-1")
         return Caller(holder, by_link=True)
 
     async def still_holds(self, caller: Caller) -> bool:
         """Return whether a caller's key is still good, and theirs as they were when they brought it."""
         if not caller.key_hash:
             return True
-        kind = KeyKind.SESSION if caller.by_session else KeyKind.TOKEN
-        return await self.keys.key_holder(caller.key_hash, kind) == caller.principal
+        return await self.keys.key_holder(caller.key_hash, caller.kind) == caller.principal
 
     async def _by_token(self, scheme: str, given: str) -> Caller | None:
         if scheme.lower() != "bearer" or not given or len(given) > LONGEST_KEY:

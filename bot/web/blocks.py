@@ -11,12 +11,11 @@ from channels.text import blocks
 from channels.text.blocks import Alignment
 from channels.text.markdown import read
 from core import messages
-from core.consent.cards import always_line, in_full, labels, typed_line
+from core.consent.cards import always_line, as_seen, in_full, labels, typed_line
 from core.consent.presses import may_decide
 from core.gates import AskedCall, Gate, GateKind, GateState, Options, Replies
 from core.store.feed import GateGlance
 from core.store.rows import GateView
-from core.tools.registry import as_seen
 from core.users import Principal
 
 Style = Literal["bold", "italic", "strike", "code"]

@@ -319,7 +319,7 @@ class FilesOfThreads:
         """Create a link that opens a file without a key for one minute."""
         target, file = await self._asked_for(call)
         await self._content(file, 0)  # it is still there, as it was
-        return FileLinkPage(url=self._links.link(target, call.caller.principal.user_id))
+        return FileLinkPage(url=self._links.link(target, call.caller.key))
 
     async def _asked_for(self, call: Call) -> tuple[str, File]:
         """Return a file's own address and what was sent there. Raises ApiError."""

@@ -258,7 +258,8 @@ def _type_of(media_type: str) -> str:
     return found if _MEDIA_TYPE.fullmatch(found) else DEFAULT_TYPE
 
 
-# Addresses of files that open without a key: each for one path, one person, and a minute.
+# Addresses of files that open without a key: each for one path, a minute, and as long as the key that it was
+# asked for with is good.
 #
 # A browser that downloads a file sends no headers of ours, so the console asks for such an address first. It
 # is signed with a key that lives as long as the hub, and nothing is kept of it.
@@ -280,27 +281,29 @@ class FileLinks:
         self._clock = clock
         self._key = secrets.token_bytes(32)
 
-    def link(self, target: str, user_id: str) -> str:
-        """Return the address that opens `target`, a path with a query, for this person."""
+    def link(self, target: str, key: str) -> str:
+        """Return the address that opens `target`, a path with a query, for the holder of a key.
+
+        `key`: see `Caller.key`."""
         until = self._clock.now() + LINK_LIFE_US
-        return f"{target}{_SEPARATOR}{until}.{self._signature(target, user_id, until)}.{quote(user_id, '')}"
+        return f"{target}{_SEPARATOR}{until}.{self._signature(target, key, until)}.{quote(key, '')}"
 
     def opened_by(self, path: str, query: str) -> tuple[str, str] | None:
-        """Return for whom an address was signed and its query without the signature; None if it was not
-        signed, was changed, or is too old."""
+        """Return the key that an address was signed for and its query without the signature; None if it was
+        not signed, was changed, or is too old."""
         plain_query, found, given = query.rpartition(_SEPARATOR)
         until, _, rest = given.partition(".")
-        signature, _, quoted_id = rest.partition(".")
+        signature, _, quoted = rest.partition(".")
         if not (found and until.isascii() and until.isdecimal() and len(until) < 19):
             return None
-        user_id = unquote(quoted_id)
-        known = self._signature(f"{path}?{plain_query}", user_id, int(until))
+        key = unquote(quoted)
+        known = self._signature(f"{path}?{plain_query}", key, int(until))
         if not hmac.compare_digest(known.encode(), signature.encode()):
             return None
-        return (user_id, plain_query) if self._clock.now() < int(until) else None
+        return (key, plain_query) if self._clock.now() < int(until) else None
 
-    def _signature(self, target: str, user_id: str, until: int) -> str:
-        signed = f"{until}\n{user_id}\n{target}"
+    def _signature(self, target: str, key: str, until: int) -> str:
+        signed = f"{until}\n{key}\n{target}"
         return hmac.new(self._key, signed.encode(errors="surrogatepass"), hashlib.sha256).hexdigest()
 
 

@@ -201,7 +201,7 @@ class AuditApi:
         """Create a link that downloads the records without a key for one minute."""
         query: ExportQuery = call.query
         target = f"/api/audit/export?after={query.after}"
-        return FileLinkPage(url=self._links.link(target, call.caller.principal.user_id))
+        return FileLinkPage(url=self._links.link(target, call.caller.key))
 
 
 DATABASE_TYPE = "application/vnd.sqlite3"
@@ -359,7 +359,7 @@ class SystemApi:
         """Create a link that downloads a backup without a key for one minute."""
         query: BackupQuery = call.query
         at = self._clock.now() // SECOND_US
-        url = self._links.link(f"/api/backup?file={query.file}&at={at}", call.caller.principal.user_id)
+        url = self._links.link(f"/api/backup?file={query.file}&at={at}", call.caller.key)
         return BackupLink(url=url, name=backup_name(at), size_bytes=await self._backups.size_bytes())
 
     async def parts(self, call: Call) -> list[BackupPart]:

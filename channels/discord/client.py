@@ -22,7 +22,7 @@ import discord
 from discord.http import HTTPClient, MultipartParameters, Ratelimit, Route
 from multidict import CIMultiDictProxy
 
-from channels.channel import downloaded
+from channels.channel import downloaded, request_error, wait_s
 from channels.discord.inbound import Account
 from core.errors import (
     AddressGone,
@@ -34,9 +34,6 @@ from core.errors import (
     Unavailable,
 )
 from core.off_loop import ON_LOOP_CHARS, json_with_breaks
-
-DEFAULT_WAIT_S = 30.0
-"""The wait if Discord specifies none."""
 
 NO_INTENT = (
     "Discord does not let this bot read messages. At discord.com/developers/applications, open the"
@@ -56,13 +53,6 @@ _GONE = frozenset(
         50278,  # no server in common with this user
         160005,  # the thread is locked
     }
-)
-
-_NEVER_SENT = (
-    aiohttp.ClientConnectorError,
-    aiohttp.ConnectionTimeoutError,
-    aiohttp.InvalidURL,
-    aiohttp.NonHttpUrlClientError,
 )
 
 FAILURES = (
@@ -85,14 +75,8 @@ def channel_error(error: BaseException) -> ChannelError:
             return error
         case discord.DiscordException():
             return _told_by_sdk(error)
-        case _ if isinstance(error, _NEVER_SENT):
-            return Unavailable(f"could not reach Discord ({type(error).__name__})")
-        case aiohttp.ClientError() | asyncio.TimeoutError() | OSError():
-            return Unanswered(f"no response from Discord ({type(error).__name__})")
-        case KeyError() | TypeError() | ValueError():
-            return Unanswered(f"could not read Discord's response ({type(error).__name__})")
         case _:
-            raise error
+            return request_error(error, "Discord")
 
 
 def _told_by_sdk(error: discord.DiscordException) -> ChannelError:
@@ -108,7 +92,7 @@ def _told_by_sdk(error: discord.DiscordException) -> ChannelError:
         case discord.HTTPException():
             return _refused(error)
         case _:
-            return Unanswered(f"could not read Discord's response ({type(error).__name__})")
+            return request_error(error, "Discord")
 
 
 def _closed(error: discord.ConnectionClosed) -> ChannelError:
@@ -117,19 +101,12 @@ def _closed(error: discord.ConnectionClosed) -> ChannelError:
     return Unavailable(f"Discord closed the gateway connection (code {error.code})")
 
 
-def _wait_s(error: discord.HTTPException) -> float:
-    try:
-        return max(float(error.response.headers.get("Retry-After") or DEFAULT_WAIT_S), 1.0)
-    except ValueError:
-        return DEFAULT_WAIT_S
-
-
 def _refused(error: discord.HTTPException) -> ChannelError:
     said = f"Discord: {error.text[:300]} ({error.code})" if error.code else f"Discord: HTTP {error.status}"
     if error.status == 401:
         return AuthRejected("Discord rejected the token")
     if error.status == 429:
-        return RateLimited(_wait_s(error))
+        return RateLimited(wait_s(error.response.headers))
     if error.status >= 500:
         return Unanswered(said)
     if error.code in _GONE or error.status == 403:

@@ -6,7 +6,6 @@ already have accepted the message.
 """
 
 import asyncio
-import json
 import logging
 import math
 import ssl
@@ -19,6 +18,7 @@ import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from channels.channel import request_error, wait_s
 from channels.slack.inbound import Account
 from core.errors import (
     AddressGone,
@@ -30,9 +30,6 @@ from core.errors import (
     Unavailable,
 )
 from core.off_loop import ON_LOOP_CHARS, json_with_breaks
-
-DEFAULT_WAIT_S = 30.0
-"""The wait if Slack specifies none."""
 
 _AUTH = frozenset(
     {
@@ -67,13 +64,6 @@ _DOWN = frozenset({"service_unavailable", "team_added_to_org", "accesslimited"})
 _DOUBTFUL = frozenset({"fatal_error", "internal_error", "request_timeout"})
 """Errors after which, according to Slack, part of the request may have been carried out."""
 
-_NEVER_SENT = (
-    aiohttp.ClientConnectorError,
-    aiohttp.ConnectionTimeoutError,
-    aiohttp.InvalidURL,
-    aiohttp.NonHttpUrlClientError,
-)
-
 FAILURES = (SlackClientError, aiohttp.ClientError, TimeoutError, OSError, KeyError, TypeError, ValueError)
 """The errors that a request or connection can raise. Any other is a defect of the hub."""
 
@@ -88,17 +78,7 @@ class Declined(MessageRejected):
 
 def channel_error(error: Exception, declines: Container[str] = ()) -> ChannelError:
     """Return the hub's error for a failed request. `declines`: error codes that become Declined."""
-    match error:
-        case SlackApiError():
-            return _refused(error, declines)
-        case _ if isinstance(error, _NEVER_SENT):
-            return Unavailable(f"could not reach Slack ({type(error).__name__})")
-        case aiohttp.ClientError() | asyncio.TimeoutError() | OSError():
-            return Unanswered(f"no response from Slack ({type(error).__name__})")
-        case SlackClientError() | json.JSONDecodeError() | KeyError() | TypeError() | ValueError():
-            return Unanswered(f"could not read Slack's response ({type(error).__name__})")
-        case _:
-            raise error
+    return _refused(error, declines) if isinstance(error, SlackApiError) else request_error(error, "Slack")
 
 
 def _refused(error: SlackApiError, declines: Container[str]) -> ChannelError:
@@ -109,7 +89,7 @@ def _refused(error: SlackApiError, declines: Container[str]) -> ChannelError:
     body: Mapping[str, Any] = cast("Mapping[str, Any]", data) if isinstance(data, dict) else {}
     code = str(body.get("error", ""))
     if status == 429 or code in ("ratelimited", "rate_limited"):
-        return RateLimited(_seconds(headers.get("Retry-After")))
+        return RateLimited(wait_s(headers))
     if code in declines:
         return Declined(code)
     if code in _AUTH:
@@ -121,13 +101,6 @@ def _refused(error: SlackApiError, declines: Container[str]) -> ChannelError:
     if code in _DOWN or status >= 500:
         return Unavailable(f"Slack is not available ({code or status})")
     return MessageRejected(f"Slack: {code or f'HTTP {status}'}{_details(body)}")
-
-
-def _seconds(header: str | None) -> float:
-    try:
-        return max(float(header or DEFAULT_WAIT_S), 1.0)
-    except ValueError:
-        return DEFAULT_WAIT_S
 
 
 def _details(body: Mapping[str, Any]) -> str:

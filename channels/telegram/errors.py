@@ -6,9 +6,9 @@ connections, only the kind of failure is passed on.
 
 from datetime import timedelta
 
-import aiohttp
 from telegram import error as ptb
 
+from channels.channel import request_error
 from core.errors import (
     AddressGone,
     AuthRejected,
@@ -18,15 +18,6 @@ from core.errors import (
     Unanswered,
     Unavailable,
 )
-
-_NEVER_SENT = (
-    aiohttp.ClientConnectorError,  # refused, unreachable, no such host, TLS
-    aiohttp.ConnectionTimeoutError,
-    aiohttp.ClientHttpProxyError,
-    aiohttp.InvalidURL,
-    aiohttp.NonHttpUrlClientError,
-)
-"""Connection errors after which nothing was sent. The library's own errors do not show that."""
 
 _GONE = (
     "chat not found",
@@ -87,7 +78,8 @@ def channel_error(error: ptb.TelegramError) -> ChannelError:
         case ptb.BadRequest():
             return _refused(text)
         case ptb.NetworkError():
-            return _answered(text) if error.__cause__ is None else _lost(error.__cause__)
+            cause = error.__cause__  # only this one shows whether anything was sent
+            return _answered(text) if cause is None else request_error(cause, "Telegram")
         case _:
             return Unanswered(f"could not read Telegram's response: {text}")
 
@@ -112,10 +104,3 @@ def _answered(text: str) -> ChannelError:
     if text.startswith("Request Entity Too Large"):
         return MessageRejected(text)
     return Unavailable(text)
-
-
-def _lost(cause: BaseException) -> ChannelError:
-    """Return the error for a missing answer."""
-    if isinstance(cause, _NEVER_SENT):
-        return Unavailable(f"could not reach Telegram ({type(cause).__name__})")
-    return Unanswered(f"no response from Telegram ({type(cause).__name__})")

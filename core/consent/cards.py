@@ -1,5 +1,5 @@
-"""Cards: how a gate is shown while it is open, and once it is settled; and the call's arguments as people
-edit them: fields of a form, `name: value` lines, or JSON.
+"""Cards: how a gate is shown while it is open, and once it is settled; the call as people see it, and its
+arguments as they edit them: fields of a form, `name: value` lines, or JSON.
 """
 
 import itertools
@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from core.clock import SECOND_US
 from core.consent import card_texts
+from core.errors import InvalidArguments
 from core.gates import AskedCall, Gate, GateKind, Option, Options, RanUnder, Replies, VoteRule
 from core.ids import Ids
 from core.job import JobRow
 from core.lazy import LazyModule
 from core.messages import Block, Choice, Code, EditForm, FormField, LinkButton, Message, Plain, plain
+from core.safety.fencing import read_arguments
 from core.store.container_port import CREDENTIAL
 from core.store.rows import CallRow
+from core.tool import Arguments, CallPlan, Tool
 
 if TYPE_CHECKING:
     from core.safety import confusables
@@ -85,6 +88,95 @@ def as_before(given: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[st
 def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
+
+# A call as people see it.
+
+_ACTIONS = {
+    "shell": ("Run", "command"),
+    "http": ("Request", "url"),
+    "read_file": ("Read", "path"),
+    "list_dir": ("List", "path"),
+    "grep": ("Search for", "pattern"),
+    "write_file": ("Write", "path"),
+    "apply_patch": ("Edit", "path"),
+    "delete_file": ("Delete", "path"),
+    "send_file": ("Send", "path"),
+    "save_attachment": ("Save attachment", "name"),
+    "memory_write": ("Remember", "text"),
+    "routine_create": ("Create routine", "name"),
+    "routine_update": ("Change routine", "name"),
+    "routine_delete": ("Delete routine", "name"),
+    "routine_fire": ("Run routine", "name"),
+    "create_job": ("Start job", "task"),
+    "cancel_job": ("Cancel job", "job_id"),
+    "secret_delete": ("Delete secret", "name"),
+    "tool_install": ("Install extension", "name"),
+    "tool_remove": ("Remove extension", "name"),
+}
+"""What a call of a tool does, and the argument that says to what."""
+_ACTION_CHARS = 80
+
+
+def action_of(tool: Tool, arguments: Arguments) -> str:
+    """Return the call in a few words, such as "Run `ls`", for headlines. It may be cut; `detail_of` has all
+    of it."""
+    verb, name = _ACTIONS.get(tool.name, ("", ""))
+    about = arguments.get(name)
+    if name in tool.sensitive or not isinstance(about, str) or not about.strip():
+        return f"Use `{tool.name}`"
+    line, more, _ = about.strip().partition("\n")
+    seen = as_seen(line[: 2 * _ACTION_CHARS]).partition("\n")[0]
+    cut = more or len(line) > _ACTION_CHARS or len(seen) > _ACTION_CHARS
+    return f"{verb} `{seen[:_ACTION_CHARS].rstrip()}{'…' if cut else ''}`"
+
+
+def detail_of(tool: Tool, arguments: Arguments, plan: CallPlan | None = None) -> str:
+    """Return the arguments as a person should see them: a single text as it is, otherwise a line each. A plan
+    adds the names that wildcards in them stand for.
+
+    Text of several lines is indented then, so that it cannot pass for another argument; invisible characters
+    are named.
+    """
+    shown = _arguments_shown(arguments, tool.sensitive)
+    return f"{shown}\nruns: {as_seen(plan.shown)}" if plan is not None and plan.shown else shown
+
+
+def detail_of_call(call: CallRow, tool: Tool | None) -> str:
+    """Return a journaled call's arguments in the same form, as its tool reads them; unchanged if the
+    tool cannot read them or is gone."""
+    try:
+        given = read_arguments(call.arguments)
+    except InvalidArguments:
+        return as_seen(call.arguments)
+    try:
+        arguments = given if tool is None else tool.validate(given)
+    except InvalidArguments:
+        arguments = given
+    return _arguments_shown(arguments, frozenset() if tool is None else tool.sensitive)
+
+
+def _arguments_shown(arguments: Arguments, sensitive: frozenset[str]) -> str:
+    shown = {
+        name: "•••" if name in sensitive else value for name, value in arguments.items() if value is not None
+    }
+    texts = [value for value in shown.values() if isinstance(value, str)]
+    if len(shown) == 1 and len(texts) == 1:
+        return as_seen(texts[0])
+    lines = (
+        f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in shown.items()
+    )
+    return as_seen("\n".join(line.replace("\n", "\n    ") for line in lines))
+
+
+def as_seen(text: str) -> str:
+    """Return the text with nothing hidden; lookalikes are named below."""
+    others = confusables.look_alikes(text)
+    shown = confusables.in_plain_sight(text)
+    return f"{shown}\n[look-alikes: {'; '.join(others)}]" if others else shown
+
+
+# Gates.
 
 DETAIL_LIMIT_CHARS = 2_000
 """Maximum length of a card's details; longer ones lose their middle. The card must fit one message

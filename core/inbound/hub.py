@@ -36,7 +36,7 @@ from core.store.facets import HELD
 from core.store.port import Store
 from core.store.units import committed
 from core.tools.call_edits import CallEditor
-from core.tools.registry import ToolPause
+from core.tools.execution import ToolPause
 from core.users import Principal
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from core.job import WORKER, WORKING, JobRefused, JobRow, JobState
 from core.jobs import notices
 from core.lazy import dataclass
 from core.messages import ChoiceAnswer, InboundMessage, Markdown, Message, plain
-from core.routine import MAX_LISTED, ManualInput, Match, claim_key
-from core.routine_json import input_to_json
+from core.routine import MAX_LISTED, ManualInput, Match
 from core.routines import notices as routine_notices
 from core.store.accept import AcceptView, Verdict, refused
 from core.store.effects import (
@@ -246,15 +245,7 @@ def fired_by(matches: Sequence[Match], view: AcceptView, direct: bool, ids: Ids,
         own = routine.owner_id == view.principal.user_id
         if not own and (direct or not routine.owner_reads_groups):
             continue
-        run = NewRun(
-            id=ids.row_id(),
-            routine_id=routine.id,
-            key=claim_key(match.found),
-            kind="event",
-            input=input_to_json(match.found),
-            due_at=now,
-            content_hash=match.content_hash,
-        )
+        run = NewRun.fired(match.found, ids.row_id(), routine.id, now, content_hash=match.content_hash)
         effects.append(FireRoutine(run))
         if own and match.consumes and not routine.resting:
             consumed_by.append(routine.name)
@@ -293,15 +284,7 @@ def pressed(event: ChoiceAnswer, menu: MenuView, by: Principal, ids: Ids, now: i
             return Verdict(outcome, answer=routine_notices.cannot_run_again(menu.name))
         case routine_notices.RUN_AGAIN:
             asked = ManualInput(event.key, by.user_id)
-            run = NewRun(
-                id=ids.row_id(),
-                routine_id=menu.routine_id,
-                key=claim_key(asked),
-                kind="manual",
-                input=input_to_json(asked),
-                due_at=now,
-                heeds_guardrails=False,
-            )
+            run = NewRun.fired(asked, ids.row_id(), menu.routine_id, now, heeds_guardrails=False)
             return Verdict(outcome, (FireRoutine(run),), answer=routine_notices.runs_again(menu.name))
         case _:
             return Verdict(f"refused: routine {menu.name}", answer=routine_notices.NOT_YOURS)
@@ -318,15 +301,8 @@ def _reminded(event: ChoiceAnswer, menu: MenuView, by: Principal, ids: Ids, now:
             return Verdict(outcome, answer=routine_notices.SNOOZED_ALREADY)
         case routine_notices.SNOOZE:
             asked = ManualInput(f"snooze:{menu.run_id}", by.user_id)
-            run = NewRun(
-                id=ids.row_id(),
-                routine_id=menu.routine_id,
-                key=claim_key(asked),
-                kind="manual",
-                input=input_to_json(asked),
-                due_at=now + SNOOZE_US,
-                heeds_guardrails=False,
-            )
+            due_at = now + SNOOZE_US
+            run = NewRun.fired(asked, ids.row_id(), menu.routine_id, due_at, heeds_guardrails=False)
             word, effect = routine_notices.SNOOZED, FireRoutine(run)
         case routine_notices.DONE:
             word, effect = (

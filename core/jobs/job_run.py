@@ -1,20 +1,22 @@
-"""One start of a job: its requests to the model, its call of `finish`, and its messages.
+"""One start of a job: its requests to the model, its call of `finish`, and its messages; and the plan in a
+model's reply.
 
 Refusals go back to the model. What people say joins between the rounds.
 """
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US
 from core.consent.rules import Autonomous, ScopeGrant
-from core.errors import HubError
+from core.errors import HubError, InvalidArguments
 from core.gates import ConsentSettings
-from core.job import JobRow
+from core.job import JobPlan, JobRow, PlanStep
 from core.lazy import dataclass
 from core.messages import File, folded, quoted
 from core.model.base import ModelReply, ModelRequest, ToolSpec
@@ -284,3 +286,50 @@ def ending_of(reply: ModelReply) -> tuple[ModelReply, bool]:
         return replace(reply, calls=others), False
     given = _given(reply.calls[0].arguments) or {"result": reply.text or reply.calls[0].arguments}
     return replace(reply, text=last_words(given, reply.text), calls=()), True
+
+
+# The plan of a job, as a model writes it.
+
+
+NOT_AS_ASKED = "it does not have the form that was asked for"
+
+
+class UnusablePlan(HubError):
+    """Error for a plan that can't be carried out; the text says why."""
+
+
+def read_plan(text: str) -> JobPlan:
+    """Return the plan in a reply, which may stand in a block of code. Raises UnusablePlan."""
+    first, last = text.find("{"), text.rfind("}")
+    if first < 0 or last < first:
+        raise UnusablePlan("it is not JSON")
+    try:
+        page = read_arguments(text[first : last + 1])
+    except InvalidArguments as error:
+        raise UnusablePlan("it is not valid JSON") from error
+    goal, actions, confidence = (page.get(name) for name in ("goal", "actions", "confidence"))
+    if not (goal and _is_text(goal) and isinstance(actions, list) and _is_share(confidence)):
+        raise UnusablePlan(NOT_AS_ASKED)
+    return JobPlan(_line(goal), tuple(map(_step, cast("list[Any]", actions))), float(confidence))
+
+
+def _step(action: Any) -> PlanStep:
+    given = cast("dict[str, Any]", action) if isinstance(action, dict) else {}
+    tool, parameters = given.get("tool", given.get("tool_name")), given.get("parameters", {})
+    reasoning = given.get("reasoning", "")
+    if not (tool and _is_text(tool) and isinstance(parameters, dict) and _is_text(reasoning)):
+        raise UnusablePlan(NOT_AS_ASKED)
+    return PlanStep(tool, json.dumps(parameters, ensure_ascii=False), _line(reasoning))
+
+
+def _is_text(value: Any) -> TypeGuard[str]:
+    """Return whether it is a text that can be stored: JSON can also hold halves of characters."""
+    return isinstance(value, str) and value.encode(errors="replace").decode() == value
+
+
+def _is_share(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

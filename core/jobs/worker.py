@@ -11,7 +11,7 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from core.clock import SECOND_US
@@ -19,12 +19,19 @@ from core.consent.rules import Autonomous
 from core.errors import HubError, ModelError, StaleTurn, StoreError
 from core.events import NO_MODELS, ModelTrace
 from core.job import MAX_ITERATIONS, MAX_PLAN_STEPS, JobPlan, JobState, PlanState
-from core.jobs.job_run import FINISH, MAX_OUTPUT_TOKENS, JobRun, JobTerms, granted_to
+from core.jobs.job_run import (
+    FINISH,
+    MAX_OUTPUT_TOKENS,
+    JobRun,
+    JobTerms,
+    UnusablePlan,
+    granted_to,
+    read_plan,
+)
 from core.jobs.notices import ended
 from core.lazy import dataclass
 from core.messages import File, quoted
 from core.model.base import CallRequest, ModelReply, ModelRequest, ToolSpec
-from core.model.plan_reply import UnusablePlan
 from core.ports import OutboxListener
 from core.routine import QuietHours
 from core.runs.metering import DAY_COST_USED_UP, DAY_TOKENS_USED_UP, RunMeter, SpendingLimit
@@ -38,9 +45,6 @@ from core.store.units import committed, patiently
 from core.transcript import AssistantSaid, Note, Origin, ToolCalled, in_call_order
 from core.usage import MICRO_USD, NOTHING_USED, CallKind, Payer
 from core.users import TimeZones, timezone_in_force, told_at
-
-ReadPlan = Callable[[str], JobPlan]
-"""Reads a plan from a model's reply. Raises UnusablePlan."""
 
 TEMPERATURE = 0.3
 PLAN_TOKENS = 2048
@@ -69,14 +73,15 @@ class PlannedRun(JobRun):
         services: UnattendedServices,
         start: UnattendedStart,
         terms: JobTerms,
-        read: ReadPlan | None,
+        *,
+        plans: bool,
     ) -> None:
-        """Keep the parts. `read`: None if a job that has no plan is not asked for one."""
+        """Keep the parts. `plans`: a job that has no plan is asked for one."""
         super().__init__(services, start, terms)
-        self._read, job = read, terms.job
+        job = terms.job
         self._plan = job.plan if job.plan_state is PlanState.RUNNING else None
         begun = any(isinstance(one, AssistantSaid) for one in start.steps.said)
-        self._asks = job.plan_state is None and not begun
+        self._asks = plans and job.plan_state is None and not begun
 
     async def join_input(self) -> bool:
         joined = await super().join_input()
@@ -90,10 +95,10 @@ class PlannedRun(JobRun):
 
     async def _planned(self) -> ModelReply | None:
         """Return the next step of the plan as a reply, or the last words after it; None without a plan."""
-        if self._asks and self._read is not None:
+        if self._asks:
             self._asks = False
             await self._judge_anew()
-            await self._make_plan(self._read)
+            await self._make_plan()
             await self.join_input()
         if self._plan is None:
             return None
@@ -108,7 +113,7 @@ class PlannedRun(JobRun):
 
     # --- the plan --------------------------------------------------------------------------------------
 
-    async def _make_plan(self, read: ReadPlan) -> None:
+    async def _make_plan(self) -> None:
         pipeline, owner = self._services.pipeline, self._start.owner
         tools = pipeline.offered(owner, self._standing.disabled, self._mode)
         try:
@@ -122,7 +127,7 @@ class PlannedRun(JobRun):
             )
             if reply.truncated:
                 raise UnusablePlan("it is too long")
-            plan = read(reply.text)
+            plan = read_plan(reply.text)
             self._require_runnable(plan, {tool.name for tool in tools})
         except ModelError:
             await self._end_plan(WORDS_ONLY.format(reason="the model did not answer"))
@@ -249,17 +254,17 @@ class JobWorker:
         timezones: TimeZones,
         listener: OutboxListener,
         quiet_hours: QuietHours | None,
-        read_plan: ReadPlan | None = None,
         *,
+        plans: bool = False,
         reviews_doubts: bool = False,
     ) -> None:
-        """Keep the parts. `read_plan`: reads the plan that a new job begins with; None for no plans.
+        """Keep the parts. `plans`: a new job begins with a plan.
         `reviews_doubts`: a result that is in doubt is submitted."""
         self._services = services
         self._models = models
         self._timezones = timezones
         self._listener = listener
-        self._read_plan = read_plan
+        self._plans = plans
         self._reviews_doubts = reviews_doubts
         self._quiet_hours = quiet_hours
 
@@ -277,9 +282,7 @@ class JobWorker:
         terms = JobTerms(
             job, left_of(started, models.models.meter), scope, await self._timezones.of(job.owner_id)
         )
-        doing = PlannedRun(
-            self._services, _start_of(started, run, models, scope), terms, read=self._read_plan
-        )
+        doing = PlannedRun(self._services, _start_of(started, run, models, scope), terms, plans=self._plans)
 
         async def end(outcome: Outcome) -> bool:
             missing = await self._missing_grants(started)

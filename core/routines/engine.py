@@ -29,9 +29,7 @@ from core.routine import (
     Reminder,
     RunStatus,
     SlotInput,
-    claim_key,
 )
-from core.routine_json import input_to_json
 from core.routines import notices, triggers
 from core.routines.definitions import definition_of, fingerprint, read_text
 from core.routines.notices import RoutineNotifier, is_told
@@ -269,16 +267,8 @@ class RoutineEngine:
     def _slot_run(self, row: RoutineRow, slot_at: int, due_at: int, skipped: int, *, in_line: bool) -> NewRun:
         """Return the run for a slot. `in_line`: one of several missed slots that all run, one after
         another."""
-        fired_by = SlotInput(slot_at, skipped)
-        return NewRun(
-            id=self._parts.ids.row_id(),
-            routine_id=row.id,
-            key=claim_key(fired_by),
-            kind="cron",
-            input=input_to_json(fired_by),
-            due_at=due_at,
-            heeds_guardrails=not in_line,
-        )
+        fired_by, run_id = SlotInput(slot_at, skipped), self._parts.ids.row_id()
+        return NewRun.fired(fired_by, run_id, row.id, due_at, heeds_guardrails=not in_line)
 
     async def _definition(self, row: RoutineRow) -> Definition | None:
         """Return the definition; None if it cannot be read, which pauses the routine. The others continue."""

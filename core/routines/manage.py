@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from core.clock import Clock
 from core.ids import Ids
-from core.routine import Action, Cron, Definition, FullJob, ManualInput, Webhook, claim_key, is_once
-from core.routine_json import Problem, RoutineNotFound, RoutineRefused, input_to_json, read_definition
+from core.routine import Action, Cron, Definition, FullJob, ManualInput, Webhook, is_once
+from core.routine_json import Problem, RoutineNotFound, RoutineRefused, read_definition
 from core.routines.definitions import change, definition_of, not_permitted, text_of, validate
 from core.routines.schedule import next_slot, with_time_in_full
 from core.routines.service import ChangeListener
@@ -177,15 +177,7 @@ class RoutineManager:
         """Request a run regardless of the cooldown and return its id. The same request runs once."""
         row = await self.find(by, named)
         fired_by = ManualInput(request_id, by.user_id)
-        run = NewRun(
-            id=self._ids.row_id(),
-            routine_id=row.id,
-            key=claim_key(fired_by),
-            kind="manual",
-            input=input_to_json(fired_by),
-            due_at=self._clock.now(),
-            heeds_guardrails=False,
-        )
+        run = NewRun.fired(fired_by, self._ids.row_id(), row.id, self._clock.now(), heeds_guardrails=False)
         claim = await self._store.runs.claim_run(run)
         if claim.run_id is None:
             raise RoutineRefused(Problem("", str(claim.refusal)))

@@ -40,10 +40,9 @@ from core.routine import (
     SystemEvent,
     SystemInput,
     Webhook,
-    claim_key,
     kept,
 )
-from core.routine_json import input_from_json, input_to_json
+from core.routine_json import input_from_json
 from core.routines.definitions import definition_of, read_text, text_of
 from core.routines.matching.matcher import Heard, Hit, Listener, Matcher
 from core.routines.matching.nodes import PatternRefused
@@ -244,14 +243,7 @@ class SystemEvents:
                 continue
             if not isinstance(trigger, SystemEvent) or not listens(trigger, source, event_type, payload):
                 continue
-            run = NewRun(
-                id=self._ids.row_id(),
-                routine_id=row.id,
-                key=claim_key(fired_by),
-                kind="system_event",
-                input=input_to_json(fired_by),
-                due_at=self._clock.now(),
-            )
+            run = NewRun.fired(fired_by, self._ids.row_id(), row.id, self._clock.now())
             claim = await self._store.runs.claim_run(run)
             names += [row.text.name] if claim.run_id is not None else []
             claimed += [row.id] if claim.run_id is not None and not claim.repeated else []

@@ -19,8 +19,7 @@ from core.errors import VaultError
 from core.ids import Ids
 from core.lazy import dataclass
 from core.off_loop import json_off_loop, off_loop
-from core.routine import Signature, Webhook, WebhookInput, claim_key, kept
-from core.routine_json import input_to_json
+from core.routine import Signature, Webhook, WebhookInput, kept
 from core.routines.triggers import WebhookEntry, passes, value_of
 from core.safety.leaks import LeakDetector
 from core.store.routine_rows import ClaimRefusal, NewRun
@@ -325,16 +324,9 @@ class Webhooks:
                 return Refused(Refusal.UNPROVEN, found.value)
 
     async def _claim(self, entry: WebhookEntry, fired_by: WebhookInput, told: str) -> Outcome:
-        now = self._clock.now()
-        run = NewRun(
-            id=self._ids.row_id(),
-            routine_id=entry.routine_id,
-            key=claim_key(fired_by),
-            kind="webhook",
-            input=input_to_json(fired_by),
-            due_at=now,
-            content_hash=hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest(),
-        )
+        digest = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+        run_id, now = self._ids.row_id(), self._clock.now()
+        run = NewRun.fired(fired_by, run_id, entry.routine_id, now, content_hash=digest)
         claim = await self._runs.claim_run(run)
         if claim.run_id is not None:
             logger.info(

@@ -10,6 +10,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from core.consent.card_texts import grants_offered
+from core.consent.cards import as_seen
 from core.consent.rules import Autonomous, Deny, Mode, ScopeGrant
 from core.errors import ToolNotFound
 from core.events import NOTHING_SPENT, FailuresSpent
@@ -26,7 +27,7 @@ from core.store.routine_rows import RunSteps
 from core.store.rows import CallRow, CallState
 from core.tool import Effect
 from core.tools.pipeline import CallPipeline
-from core.tools.registry import Ready, Refused, as_seen
+from core.tools.registry import Ready, Refused
 from core.transcript import ResultStatus, ToolResult, UserSaid
 from core.usage import Payer, Reservation
 from core.users import Principal, Role

@@ -6,6 +6,7 @@ Times are integer microseconds UTC."""
 from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Self
 
 from core.clock import SECOND_US
 from core.events import NO_MODELS, ModelTrace
@@ -13,7 +14,17 @@ from core.gates import ConsentSettings
 from core.job import JobRow
 from core.lazy import dataclass
 from core.messages import File
-from core.routine import RunStatus
+from core.routine import (
+    ManualInput,
+    MessageInput,
+    RunInput,
+    RunStatus,
+    SlotInput,
+    SystemInput,
+    WebhookInput,
+    claim_key,
+)
+from core.routine_json import input_to_json
 from core.store.rows import CallRow
 from core.transcript import AssistantSaid, Said, UserSaid
 from core.usage import Reservation
@@ -115,6 +126,30 @@ class NewRun:
     due_at: int
     content_hash: str | None = None
     heeds_guardrails: bool = True
+
+    @classmethod
+    def fired(
+        cls,
+        fired_by: RunInput,
+        run_id: str,
+        routine_id: str,
+        due_at: int,
+        *,
+        content_hash: str | None = None,
+        heeds_guardrails: bool = True,
+    ) -> Self:
+        """Return the run that an input fires. `due_at`: microseconds UTC."""
+        kind, key, text = _KINDS[type(fired_by)], claim_key(fired_by), input_to_json(fired_by)
+        return cls(run_id, routine_id, key, kind, text, due_at, content_hash, heeds_guardrails)
+
+
+_KINDS = {
+    SlotInput: "cron",
+    MessageInput: "event",
+    SystemInput: "system_event",
+    WebhookInput: "webhook",
+    ManualInput: "manual",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
-"""The run of one call: under its deadline, to exactly one result, in every case."""
+"""The run of one call: under its deadline and the kill switch, to exactly one result, in every case."""
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from enum import Enum, auto
@@ -23,16 +24,80 @@ from core.lazy import dataclass
 from core.off_loop import LeftRunning, finish, off_loop
 from core.safety.fencing import ResultLimits, fence_tool_output, head_and_tail, sanitise
 from core.tool import TOOLS_PAUSED, Arguments, CallContext, CallPlan, Risk, Tool, Workspace
-from core.tools.registry import ToolPause
 from core.transcript import ResultStatus, ToolResult
+
+logger = logging.getLogger(__name__)
+
+SETTLES_WITHIN_S = 10.0
+"""How long the answer to a pause waits for the calls that it stops; removing a container may take seconds."""
+
+
+class ToolPause:
+    """The kill switch in the running hub, and the calls it stops. `paused`: as recorded at its start.
+
+    It is in force as soon as it is recorded: the transaction that marks a call running reads it there. This
+    is its other half: it stops running calls, and holds back those marked just before. Gates stay open; a
+    call approved in the meantime does not run."""
+
+    def __init__(self, *, paused: bool = False) -> None:
+        self._lifted = asyncio.Event()
+        self._running: dict[asyncio.Future[None], asyncio.Future[None]] = {}
+        self.set(paused=paused)
+
+    @property
+    def paused(self) -> bool:
+        """True if no tool may run."""
+        return not self._lifted.is_set()
+
+    def set(self, *, paused: bool) -> None:
+        """Pause all tools, or let them run again. The caller has recorded it."""
+        if not paused:
+            self._lifted.set()
+            return
+        self._lifted.clear()
+        for stop in self._running:
+            _resolve(stop)
+
+    async def lifted(self) -> None:
+        """Wait until tools may run."""
+        await self._lifted.wait()
+
+    @contextlib.contextmanager
+    def stops(self) -> Generator[asyncio.Future[None]]:
+        """Give what the switch resolves when the call within the context has to end, which is over with the
+        context; resolved already if no call may begin."""
+        loop = asyncio.get_running_loop()
+        stop, over = loop.create_future(), loop.create_future()
+        if self.paused:
+            stop.set_result(None)
+        self._running[stop] = over
+        try:
+            yield stop
+        finally:
+            del self._running[stop]
+            _resolve(over)
+
+    async def settled(self) -> None:
+        """Wait until every call that the switch has stopped is over; until then the pause isn't answered.
+
+        A call that does not end in time is reported where it ends; see SETTLES_WITHIN_S."""
+        ending = [over for stop, over in self._running.items() if stop.done()]
+        if ending:
+            _, left = await asyncio.wait(ending, timeout=SETTLES_WITHIN_S)
+            if left:
+                logger.warning("tool.pause_unsettled calls=%d", len(left))
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
 
 # A tool's run in its own task: everything it raises stays there, and it ends when it is stopped.
 #
 # A cancellation of the caller is the hub's own and is passed on; one that the tool raises itself is an error
 # of that call, and so are exits. A tool that swallows its cancellation is cancelled again, then closed. A
 # thread that hangs, or a tool that ignores being closed, is reported.
-
-logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from core.clock import Clock
 from core.consent import card_texts
+from core.consent.cards import detail_of_call
 from core.consent.decide import binding_hash, decide, not_active, same_binding
 from core.consent.rules import (
     Allow,
@@ -49,7 +50,7 @@ from core.tool import (
     Tool,
     Workspace,
 )
-from core.tools.execution import Executor, HostExecutor
+from core.tools.execution import Executor, HostExecutor, ToolPause
 from core.tools.registry import (
     CallHook,
     Intents,
@@ -58,9 +59,7 @@ from core.tools.registry import (
     PutsQuestion,
     Ready,
     Refused,
-    ToolPause,
     ToolRegistry,
-    detail_of_call,
     facts_of,
     journalled,
     needs_person,
@@ -216,7 +215,10 @@ class CallPipeline:
 
     def shown(self, call: CallRow) -> str:
         """Return the call's arguments as people see them, even if its tool is gone."""
-        return detail_of_call(call, self._registry)
+        try:
+            return detail_of_call(call, self._registry.lookup(call.tool))
+        except ToolNotFound:
+            return detail_of_call(call, None)
 
     def argument_names(self, name: str) -> Collection[str]:
         """Return the argument names of the tool."""

@@ -1,37 +1,25 @@
-"""The tools of this hub, by name and limited to those a person may use; what follows for a call of one once
-it was judged; and the kill switch.
-
-The kill switch is in force as soon as it is recorded, and holds over restarts: the transaction that marks a
-call running reads it there. This is its other half, in the running hub: it stops running calls, and holds
-back those marked just before. Gates stay open; a call approved in the meantime does not run.
+"""The tools of this hub, by name and limited to those a person may use; and a call of one on its way: as
+hooks leave it, and once it was judged.
 """
 
-import asyncio
-import contextlib
 import json
-import logging
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from core.consent.cards import action_of, detail_of
 from core.consent.decide import never_runs
 from core.consent.rules import Ask, Autonomous, DenyReason, Mode, Policy, ToolFacts
 from core.errors import InvalidArguments, ToolNotFound
 from core.gates import Grant, ToolSetting
 from core.ids import Ids
-from core.lazy import LazyModule, dataclass
+from core.lazy import dataclass
 from core.model.base import CallRequest, ToolSpec
 from core.safety.fencing import read_arguments
-from core.store.rows import CallRow, NewCall
+from core.store.rows import NewCall
 from core.tool import Arguments, CallPlan, Effect, Question, Tool
 from core.transcript import ResultStatus, ToolResult
 from core.users import Principal, Role
-
-if TYPE_CHECKING:
-    from core.safety import confusables
-else:
-    confusables = LazyModule("core.safety.confusables")
-
 
 OFFERS_KEPT = 256
 _Asked = tuple[str, Role, Mode, frozenset[str]]
@@ -155,70 +143,6 @@ def _fold(name: str) -> str:
     return name.replace("-", "_")
 
 
-logger = logging.getLogger(__name__)
-
-SETTLES_WITHIN_S = 10.0
-"""How long the answer to a pause waits for the calls that it stops; removing a container may take seconds."""
-
-
-class ToolPause:
-    """The kill switch in the running hub, and the calls it stops. `paused`: as recorded when the hub
-    started."""
-
-    def __init__(self, *, paused: bool = False) -> None:
-        self._lifted = asyncio.Event()
-        self._running: dict[asyncio.Future[None], asyncio.Future[None]] = {}
-        self.set(paused=paused)
-
-    @property
-    def paused(self) -> bool:
-        """True if no tool may run."""
-        return not self._lifted.is_set()
-
-    def set(self, *, paused: bool) -> None:
-        """Pause all tools, or let them run again. The caller has recorded it."""
-        if not paused:
-            self._lifted.set()
-            return
-        self._lifted.clear()
-        for stop in self._running:
-            _resolve(stop)
-
-    async def lifted(self) -> None:
-        """Wait until tools may run."""
-        await self._lifted.wait()
-
-    @contextlib.contextmanager
-    def stops(self) -> Generator[asyncio.Future[None]]:
-        """Give what the switch resolves when the call within the context has to end, which is over with the
-        context; resolved already if no call may begin."""
-        loop = asyncio.get_running_loop()
-        stop, over = loop.create_future(), loop.create_future()
-        if self.paused:
-            stop.set_result(None)
-        self._running[stop] = over
-        try:
-            yield stop
-        finally:
-            del self._running[stop]
-            _resolve(over)
-
-    async def settled(self) -> None:
-        """Wait until every call that the switch has stopped is over; until then the pause isn't answered.
-
-        A call that does not end in time is reported where it ends; see SETTLES_WITHIN_S."""
-        ending = [over for stop, over in self._running.items() if stop.done()]
-        if ending:
-            _, left = await asyncio.wait(ending, timeout=SETTLES_WITHIN_S)
-            if left:
-                logger.warning("tool.pause_unsettled calls=%d", len(left))
-
-
-def _resolve(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
-
-
 @dataclass(frozen=True, slots=True)
 class Ready:
     """The call may run, or a person approved exactly this. `plan`: the judged plan, of a tool that plans.
@@ -264,57 +188,6 @@ class Refused:
 
 Prepared = Ready | PutsQuestion | NeedsPerson | Refused
 
-_ACTIONS = {
-    "shell": ("Run", "command"),
-    "http": ("Request", "url"),
-    "read_file": ("Read", "path"),
-    "list_dir": ("List", "path"),
-    "grep": ("Search for", "pattern"),
-    "write_file": ("Write", "path"),
-    "apply_patch": ("Edit", "path"),
-    "delete_file": ("Delete", "path"),
-    "send_file": ("Send", "path"),
-    "save_attachment": ("Save attachment", "name"),
-    "memory_write": ("Remember", "text"),
-    "routine_create": ("Create routine", "name"),
-    "routine_update": ("Change routine", "name"),
-    "routine_delete": ("Delete routine", "name"),
-    "routine_fire": ("Run routine", "name"),
-    "create_job": ("Start job", "task"),
-    "cancel_job": ("Cancel job", "job_id"),
-    "secret_delete": ("Delete secret", "name"),
-    "tool_install": ("Install extension", "name"),
-    "tool_remove": ("Remove extension", "name"),
-}
-"""What a call of a tool does, and the argument that says to what."""
-_ACTION_CHARS = 80
-
-
-def action_of(tool: Tool, arguments: Arguments) -> str:
-    """Return the call in a few words, such as "Run `ls`", for headlines. It may be cut; `detail_of` has all
-    of it."""
-    verb, name = _ACTIONS.get(tool.name, ("", ""))
-    about = arguments.get(name)
-    if name in tool.sensitive or not isinstance(about, str) or not about.strip():
-        return f"Use `{tool.name}`"
-    line, more, _ = about.strip().partition("\n")
-    seen = as_seen(line[: 2 * _ACTION_CHARS]).partition("\n")[0]
-    cut = more or len(line) > _ACTION_CHARS or len(seen) > _ACTION_CHARS
-    return f"{verb} `{seen[:_ACTION_CHARS].rstrip()}{'…' if cut else ''}`"
-
-
-def detail_of(tool: Tool, arguments: Arguments, plan: CallPlan | None = None) -> str:
-    """Return the arguments as a person should see them: a single text as it is, otherwise a line each. A plan
-    adds what they
-    stand for.
-
-    Text of several lines is indented then, so that it cannot pass for another argument; invisible
-    characters are named,
-    see safety.confusables.
-    """
-    shown = _shown(arguments, tool.sensitive)
-    return f"{shown}\nruns: {as_seen(plan.shown)}" if plan is not None and plan.shown else shown
-
 
 def needs_person(
     tool: Tool, arguments: Arguments, plan: CallPlan | None, ask: Ask, binding: str, again: str = ""
@@ -322,27 +195,6 @@ def needs_person(
     """Return the call as a person is asked about it."""
     detail, action = detail_of(tool, arguments, plan), action_of(tool, arguments)
     return NeedsPerson(tool, ask, binding, detail, action, again)
-
-
-def _shown(arguments: Arguments, sensitive: frozenset[str]) -> str:
-    shown = {
-        name: "•••" if name in sensitive else value for name, value in arguments.items() if value is not None
-    }
-    texts = [value for value in shown.values() if isinstance(value, str)]
-    if len(shown) == 1 and len(texts) == 1:
-        return as_seen(texts[0])
-    lines = (
-        f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
-        for name, value in shown.items()
-    )
-    return as_seen("\n".join(line.replace("\n", "\n    ") for line in lines))
-
-
-def as_seen(text: str) -> str:
-    """Return the text with nothing hidden; lookalikes are named below."""
-    others = confusables.look_alikes(text)
-    shown = confusables.in_plain_sight(text)
-    return f"{shown}\n[look-alikes: {'; '.join(others)}]" if others else shown
 
 
 def ready_or_question(
@@ -359,29 +211,10 @@ def under_grants(ready: Ready | PutsQuestion, grants: tuple[Grant, ...]) -> Read
     return replace(ready, grants=grants) if grants and isinstance(ready, Ready) else ready
 
 
-def detail_of_call(call: CallRow, registry: ToolRegistry) -> str:
-    """Return a journaled call's arguments in the same form, as its tool reads them; unchanged if the
-    tool cannot read them or is gone."""
-    try:
-        tool = registry.lookup(call.tool)
-    except ToolNotFound:
-        tool = None
-    try:
-        given = read_arguments(call.arguments)
-    except InvalidArguments:
-        return as_seen(call.arguments)
-    try:
-        arguments = given if tool is None else tool.validate(given)
-    except InvalidArguments:
-        arguments = given
-    return _shown(arguments, frozenset() if tool is None else tool.sensitive)
-
-
 # A model's calls on their way into the journal: hooks are asked here, once, before all others.
 #
 # Their changes are journalled with the call, so that nothing is lost or asked twice on the way back from a
-# person, or
-# over a restart.
+# person, or over a restart.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
 """No pattern of Python's `re` meets a text from outside, unless it stands in `patterns.toml` with the reason
-why it is linear there or what bounds the text. RE2 (`core/safety/leaks.py`) needs no reason."""
+why it is linear there or what bounds the text. RE2 (`core/safety/linear_patterns.py`) needs no reason."""
 
 import ast
 import importlib

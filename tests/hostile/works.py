@@ -18,7 +18,7 @@ from channels.telegram.addresses import Account
 from channels.terminal import render as on_terminal
 from channels.terminal import visible
 from channels.text.markdown import parse
-from core.consent.cards import changed_by, looks_like_a_form
+from core.consent.cards import as_seen, changed_by, looks_like_a_form
 from core.errors import InvalidArguments, ModelError
 from core.hooks.chain import Change, HookEvent, Point
 from core.hooks.chain import _changed as changed_by_a_hook
@@ -37,7 +37,6 @@ from core.safety.leaks import LeakDetector, RedactedStream
 from core.store.rows import note_terms
 from core.tools.builtin.attachments import file_name
 from core.tools.mcp.catalog import own_name
-from core.tools.registry import as_seen
 from core.tools.web_client import readable
 
 Work = Callable[[str], object]

@@ -33,7 +33,7 @@ from core.routines.matching.nodes import (
     takes,
 )
 from core.routines.matching.syntax import read_pattern
-from core.safety.leaks import Match, TooLarge, compiled
+from core.safety.linear_patterns import Match, TooLarge, compiled
 
 # A message in the few symbols that one pattern tells apart.
 #

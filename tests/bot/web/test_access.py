@@ -150,6 +150,36 @@ async def test_removed_access_is_restored_with_its_sessions_within_the_undo_time
     ]
 
 
+async def test_a_link_to_a_file_is_good_while_the_session_that_asked_for_it_is(api: Client) -> None:
+    user_id = (await invited(api, name="Mia"))["user_id"]
+    mia, elsewhere = await let_in(api, user_id=user_id), await let_in(api, user_id=user_id)
+    _, sent = await mia.ask("POST", "/api/chat/send", {"text": "hello"})
+    thread = f"/api/threads/{sent['thread_id']}"
+    await api.until(thread, lambda page: page["thread"]["turn"] is None)
+    await mia.ask("POST", "/api/chat/send", {"text": "/export", "thread_id": sent["thread_id"]})
+    page = await api.until(thread, lambda page: bool(page["items"][-1].get("files")))
+    (target,) = (file["url"] for file in page["items"][-1]["files"])
+
+    async def linked(by: Page) -> str:
+        status, made = await by.ask("POST", target)
+        assert status == 201, made
+        return str(made["url"])
+
+    async def opens(url: str) -> int:
+        async with api.http.get(api.url + url) as answer:
+            return answer.status
+
+    first, second = await linked(mia), await linked(elsewhere)
+    for role, status in (("guest", 401), ("member", 200)):
+        assert (await api.ask("POST", "/api/users/role", {"user_id": user_id, "role": role}))[0] == 200
+        assert (await opens(first), await opens(second)) == (status, status), role
+    assert (await mia.ask("POST", "/api/logout"))[0] == 200
+    assert (await opens(first), await opens(second)) == (401, 200)
+    account = {"channel": "web", "platform_user_id": user_id}
+    assert (await api.ask("POST", "/api/pairing/revoke", account))[0] == 200
+    assert await opens(second) == 401
+
+
 async def test_a_role_changes_at_once_is_audited_and_leaves_the_owner(api: Client) -> None:
     page = await invited(api, name="Mia")
     mia = await let_in(api, user_id=page["user_id"])

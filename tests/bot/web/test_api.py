@@ -127,7 +127,6 @@ def test_any_headers_pass_the_guard_without_an_error(host: bytes, authorization:
         "the token",
         Principal("owner", Role.OWNER, "owner"),
         cast(Any, nobody),
-        cast(Any, nobody),
         FileLinks(SystemClock()),
     )
     asyncio.run(ApiGuard(app, gate)(scope, receive, send))

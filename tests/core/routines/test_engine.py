@@ -8,8 +8,8 @@ import pytest
 import pytest_asyncio
 
 from core.clock import SECOND_US
-from core.routine import ManualInput, RunStatus, SlotInput, claim_key
-from core.routine_json import RoutineRefused, input_from_json, input_to_json
+from core.routine import ManualInput, RunStatus, SlotInput
+from core.routine_json import RoutineRefused, input_from_json
 from core.routines.engine import budget_day
 from core.routines.notices import MAX_AN_HOUR
 from core.runs.recovery import CRASH_LIMIT
@@ -248,8 +248,8 @@ async def test_a_run_whose_lease_lapsed_is_ended_while_the_hub_runs(works: Works
     row = await works.make("lost", trigger={"type": "manual"})
     await works.settled()
     now, fired_by = works.clock.now(), ManualInput("first", OLIVIA.user_id)
-    run_id, key = works.ids.row_id(), claim_key(fired_by)
-    await works.store.runs.claim_run(NewRun(run_id, row.id, key, "manual", input_to_json(fired_by), now))
+    run_id = works.ids.row_id()
+    await works.store.runs.claim_run(NewRun.fired(fired_by, run_id, row.id, now))
     day = budget_day(now, "UTC")
     await works.store.runs.begin_runs(most=1, day=day)  # by a hub that is gone
     await works.store.recovery.release_runs([run_id])

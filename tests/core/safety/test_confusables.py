@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.consent.cards import detail_of
 from core.safety.confusables import MAX_NAMED, hides_something, in_plain_sight, look_alikes
 from core.safety.shell.lexer import Line, NotPlain, read_line
 from core.tool import CallContext, Data, Effect, Requirement, Tool
 from core.tools.definition import tool
-from core.tools.registry import detail_of
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import pytest
 from bot.web.items import CallItem, Presenter
 from core.approvals import LoopLimits, NoPolicy, Preset
 from core.clock import SystemClock
+from core.consent.cards import action_of, detail_of_call
 from core.consent.rules import Autonomous, DenyReason, EffectivePolicy, Policy, ScopeGrant
 from core.gates import ConsentSettings, Grant, GrantScope, Option, ToolSetting
 from core.safety.fencing import ResultLimits
@@ -30,7 +31,7 @@ from core.tools.builtin.shell import shell_tool
 from core.tools.builtin.web_tools import http_tool
 from core.tools.definition import tool
 from core.tools.pipeline import CallPipeline, NeedsPerson, PipelineSettings, Prepared, Ready, Refused
-from core.tools.registry import ToolRegistry, action_of, detail_of_call
+from core.tools.registry import ToolRegistry
 from core.transcript import ResultStatus, ToolCalled, ToolResult
 from core.users import Principal, Role
 
@@ -218,7 +219,7 @@ async def test_a_sensitive_argument_that_is_no_text_is_shown_nowhere(tmp_path: P
     assert isinstance(prepared, NeedsPerson)
     assert prepared.detail == "door: cellar\npin: •••"
     interrupted = CallRow("c1", "n1", 1, "lock", called.arguments, CallState.RUNNING, Effect.EFFECT)
-    assert detail_of_call(interrupted, ToolRegistry([lock])) == prepared.detail
+    assert detail_of_call(interrupted, lock) == prepared.detail
     line = Presenter(lambda _: {"pin"}, {}).item(
         "t", FeedItem(1, 0, "t", CallShown(called, CallState.WAITING))
     )

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from core.consent.cards import detail_of
 from core.errors import InvalidArguments, OutcomeUnknown
 from core.safety.paths import PathGuard
 from core.safety.shell.rating import judge
 from core.tool import CallPlan, ProcessInfo
 from core.tools.builtin.shell import shell_tool
-from core.tools.registry import detail_of
 from tests.core.tools.processes_support import carriers, is_alive, until
 from tests.core.tools.support import Call, place
 from tests.patience import PATIENCE_S

@@ -21,8 +21,9 @@ from core.store.rows import CallState, TurnStart
 from core.store.sqlite.store import open_store
 from core.tool import CallContext, Data, ProcessInfo, Requirement, Tool
 from core.tools.definition import tool
+from core.tools.execution import ToolPause
 from core.tools.pipeline import CallPipeline, PipelineSettings, Ready
-from core.tools.registry import ToolPause, ToolRegistry
+from core.tools.registry import ToolRegistry
 from tests.contracts.store.bench import ADA, Bench, CountingIds
 from tests.core.tools.support import place
 from tests.databases import lay_database
