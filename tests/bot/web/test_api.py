@@ -391,3 +391,29 @@ async def test_decisions_are_counted_by_the_hour_and_for_whom_they_concern(house
     assert [sum(one[name] for one in found) for name in ("approved", "refused")] == [1, 1]
     assert all(0 <= house.clock.now() - one["at"] < 2 * 3600 * 1_000_000 for one in found)
     assert await (await api.member("Mia")).get("/api/approvals/decisions") == []
+
+
+async def test_downloads_of_everything_are_audited(api: Client) -> None:
+    for path in ("/api/backup", "/api/audit/export"):
+        assert await api.download(path)
+    records = (await api.get("/api/audit?kind=downloaded"))["records"]
+    assert [(one["actor"], one["subject"]) for one in records] == [("owner", "audit"), ("owner", "database")]
+
+
+async def test_a_hub_is_ready_only_once_a_platform_was_reached(tmp_path: Path) -> None:
+    async with open_hub(tmp_path, start=False) as house:
+        house.telegram.fail("hold", method="getMe", when="before", count=1)
+        await house.start()
+        await house.telegram.wait_held(timeout_s=LIMIT_S)
+        assert (await house.readyz())[0] == 503
+        house.telegram.release()
+        await house.channel_becomes("running")
+        assert (await house.readyz())[0] == 200
+
+
+async def test_the_owner_lists_everybodys_threads_or_their_own(api: Client) -> None:
+    mia = await api.member("Mia")
+    own, hers = [(await one.send("hello"))["thread_id"] for one in (api, mia)]
+    for query, seen in (("", {own, hers}), ("?mine=true", {own})):
+        found = (await api.get(f"/api/threads{query}"))["threads"]
+        assert {one["id"] for one in found} == seen
