@@ -80,10 +80,15 @@ class AuthorizationServer:
         scheme, _, token = (authorization or "").partition(" ")
         if scheme.lower() == "bearer" and any(token in grant.live for grant in self.grants):
             return None
+        wrong = 'error="invalid_token", ' if token else ""
+        return f"Bearer {wrong}{self.where_to_sign_in}"
+
+    @property
+    def where_to_sign_in(self) -> str:
+        """The end of each challenge: where the resource describes itself."""
         where = urlsplit(self.resource)
         metadata = f"{where.scheme}://{where.netloc}/.well-known/oauth-protected-resource{where.path}"
-        wrong = 'error="invalid_token", ' if token else ""
-        return f'Bearer {wrong}resource_metadata="{metadata}"'
+        return f'resource_metadata="{metadata}"'
 
     @property
     def resource_metadata(self) -> dict[str, Any]:

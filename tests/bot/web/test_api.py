@@ -400,20 +400,15 @@ async def test_downloads_of_everything_are_audited(api: Client) -> None:
     assert [(one["actor"], one["subject"]) for one in records] == [("owner", "audit"), ("owner", "database")]
 
 
-async def test_a_hub_is_ready_only_once_a_platform_was_reached(tmp_path: Path) -> None:
-    async with open_hub(tmp_path, start=False) as house:
-        house.telegram.fail("hold", method="getMe", when="before", count=1)
-        await house.start()
-        await house.telegram.wait_held(timeout_s=LIMIT_S)
-        assert (await house.readyz())[0] == 503
-        house.telegram.release()
-        await house.channel_becomes("running")
-        assert (await house.readyz())[0] == 200
-
-
 async def test_the_owner_lists_everybodys_threads_or_their_own(api: Client) -> None:
     mia = await api.member("Mia")
     own, hers = [(await one.send("hello"))["thread_id"] for one in (api, mia)]
     for query, seen in (("", {own, hers}), ("?mine=true", {own})):
         found = (await api.get(f"/api/threads{query}"))["threads"]
         assert {one["id"] for one in found} == seen
+
+
+@pytest.mark.parametrize("days", [1, 30])
+async def test_usage_of_so_many_days_ends_today(api: Client, days: int) -> None:
+    page, day_us = await api.get(f"/api/usage?by=day&days={days}"), 24 * 3600 * 1_000_000
+    assert (days - 1) * day_us < page["until"] - page["since"] <= days * day_us
