@@ -17,6 +17,7 @@ class Shown:
     address: str
     text: str
     nonce: str
+    repeated: bool = False
     edits: list[str] = field(default_factory=list)
     gone: bool = False
 
@@ -81,7 +82,7 @@ class LoopbackChannel(Watched):
 
     async def post(self, to: Address, payload: Payload, *, nonce: str, repeated: bool = False) -> Posted:
         await self._ask("post", to, payload)
-        self.shown.append(Shown(to, str(payload["text"]), nonce))
+        self.shown.append(Shown(to, str(payload["text"]), nonce, repeated))
         ref = MessageRef(str(len(self.shown) - 1))
         self._answer(to, payload)
         return Posted(ref, f"{len(self.shown):020d}")

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.channel import Payload
+from channels.sender import Pace
 from core.clock import SECOND_US
 from core.errors import (
     AddressGone,
@@ -23,6 +24,7 @@ from core.ports import OutboxRow, Posted, SendState
 from tests.channels.line import line, once, timed_line
 from tests.channels.loopback import LoopbackChannel
 from tests.channels.memory import MemoryOutbox
+from tests.clock import ManualClock
 from tests.patience import PATIENCE_S
 
 
@@ -85,6 +87,15 @@ async def test_an_unanswered_request_is_repeated_once_and_counted() -> None:
         assert [what for _, what in to.outbox.history] == ["claimed", "ambiguous", "claimed", "part 0"]
 
 
+async def test_only_the_part_that_may_have_been_shown_is_marked_as_repeated() -> None:
+    async with line() as to:
+        to.channel.after = once(Unanswered("dropped"))
+        to.outbox.enqueue("a", "0123456789abc")
+        await to.outbox.settled()
+        shown = [(one.text, one.repeated) for one in to.channel.shown]
+        assert shown == [("0123456789", False), ("0123456789", True), ("abc", False)]
+
+
 async def test_what_went_unanswered_was_asked_for_with_its_last_request() -> None:
     async with line() as to:
         asked_at: list[int] = []
@@ -132,6 +143,14 @@ async def test_a_refused_message_fails_and_the_next_continues() -> None:
         assert to.channel.texts("a") == ["three"]
         assert [to.outbox.row(i).state for i in (1, 2)] == [SendState.FAILED, SendState.FAILED]
         assert to.outbox.reason(2) == "blocked"
+        assert not to.dispatcher.unreachable, "the third one reached it"
+
+
+def test_a_pause_after_failures_is_half_a_minute_at_most() -> None:
+    pace = Pace(ManualClock(0))
+    pauses_s = [pace.next_pause_s() for _ in range(20)]
+    assert 0.7 <= pauses_s[0] <= 1
+    assert all(21 <= one <= 30 for one in pauses_s[5:])
 
 
 async def test_an_adapters_defect_is_an_unanswered_request() -> None:

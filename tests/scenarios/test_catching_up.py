@@ -1,7 +1,7 @@
 """Fifty messages in five conversations, missed while the hub was away or its connection broken, some of them
 brought live as well while it catches up: each is part of exactly one turn, in order."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -182,3 +182,57 @@ async def test_on_telegram_each_missed_message_is_part_of_one_turn_in_order(tmp_
         for conversation in conversations:
             await place.telegram.wait_for(conversation.has_answered_all, telegram_hub.LIMIT_S)
         judge(conversations, place.model)
+
+
+# --- How far back ---------------------------------------------------------------------------------------
+
+
+async def is_away_too_long(
+    place: SlackHub | DiscordHub,
+    say: Callable[[str], object],
+    hears: Callable[[str], Awaitable[object]],
+    gone: Callable[[], Awaitable[object]],
+) -> None:
+    """The platform's clock stays where it is; the hub's goes on while it is away."""
+    say("we begin")
+    await hears("we begin")
+    for days, is_read in ((2.9, True), (0.2, False)):
+        await place.stop()
+        await gone()
+        say(f"missed for {days} days")
+        place.clock.skip(days * 24 * 3600)
+        await place.start()
+        await place.becomes("running")
+        if is_read:
+            await hears(f"missed for {days} days")
+    say("here again")
+    await hears("here again")
+    asked = "\n".join(str(one.body) for one in place.model.log.all())
+    assert "missed for 0.2 days" not in asked
+
+
+async def test_on_slack_what_was_missed_over_three_days_ago_is_not_answered(tmp_path: Path) -> None:
+    async with open_slack_hub(tmp_path) as place:
+        slack = place.slack
+        slack.configure(retry_delays_s=[])
+        await is_away_too_long(
+            place,
+            lambda text: slack.user_sends_text(slack_hub.OWNER, text),
+            lambda text: place.hears(place.direct(), text),
+            lambda: slack.wait_for(lambda: not slack.connections(), slack_hub.LIMIT_S),
+        )
+
+
+async def test_on_discord_what_was_missed_over_three_days_ago_is_not_answered(tmp_path: Path) -> None:
+    async with open_discord_hub(tmp_path) as place:
+        discord = place.discord
+
+        async def forget() -> None:
+            discord.forget_sessions()
+
+        await is_away_too_long(
+            place,
+            lambda text: discord.user_sends_text(discord_hub.OWNER, text),
+            lambda text: place.hears(place.direct(), text),
+            forget,
+        )

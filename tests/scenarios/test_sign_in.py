@@ -200,7 +200,8 @@ async def test_tokens_are_renewed_before_anyone_is_asked(tmp_path: Path) -> None
     async with open_house(tmp_path) as house:
         me = house.scene.owner
         await house.signed_in()
-        for times, how in enumerate(("refused", "late"), start=1):
+        for times, how in enumerate(("refused", "late", "refused", "late"), start=1):
+            house.issuer.rotates = times <= 2  # else the refresh token stays, unsaid
             before = [form.get("grant_type") for _, _, form in house.issuer.requests].count("refresh_token")
             if how == "refused":
                 house.issuer.expire()
@@ -245,6 +246,17 @@ async def test_without_a_sign_in_the_call_does_not_run(tmp_path: Path, how: str)
         assert await opened(answer) == 400
         me.say("hello")
         await hears(me, "You said: hello")
+
+
+async def test_a_server_that_wants_more_rights_gets_them_from_its_person(tmp_path: Path) -> None:
+    async with open_house(tmp_path) as house:
+        await house.signed_in()
+        house.tools.mode, house.tools.where_to_sign_in = "wants more", house.issuer.where_to_sign_in
+        asked = await house.asked(ADD)
+        assert parse_qs(urlsplit(asked.links[0]).query)["scope"] == ["notes.write"]
+        house.tools.mode = ""
+        assert await opened(await house.issuer.visit(asked.links[0])) == 200
+        await hears(house.scene.owner, "42")
 
 
 async def test_a_server_without_an_authorization_server_takes_a_token(tmp_path: Path) -> None:

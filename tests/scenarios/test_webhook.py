@@ -148,27 +148,30 @@ async def test_polling_and_webhook_take_turns_without_losing_anything(house: Hub
     assert house.telegram.requests("setWebhook")[-1].params["secret_token"] == "another"
 
 
-async def take_the_webhook_again_and_again(url: str) -> None:
+async def take_the_webhook_again_and_again(url: str, wanted: dict[str, str]) -> None:
     """So that the state it leads to is not over before somebody has looked."""
     async with aiohttp.ClientSession(f"{url}/bot{TOKEN}/") as thief:
         while True:
-            async with thief.post("setWebhook", data={"url": "http://127.0.0.1:9/theirs"}) as answer:
+            async with thief.post("setWebhook", data=wanted) as answer:
                 assert answer.status == 200
             await asyncio.sleep(0.05)  # the thief's pace, not a wait of the test
 
 
+@pytest.mark.parametrize("narrowed", [False, True], ids=["to itself", "to messages alone"])
 async def test_another_program_taking_the_webhook_is_named_and_it_is_taken_back(
-    tmp_path: Path, port: int
+    tmp_path: Path, port: int, *, narrowed: bool
 ) -> None:
+    url = f"http://127.0.0.1:{port}{PATH}" if narrowed else "http://127.0.0.1:9/theirs"
+    wanted = {"url": url, "secret_token": SECRET, "allowed_updates": '["message"]' if narrowed else "[]"}
     http, extra = config_of(port)
     async with open_hub(tmp_path, http=http, extra=extra, start=False, speed=60) as house:
         await house.start()
         await house.channel_becomes("running")
-        thief = asyncio.create_task(take_the_webhook_again_and_again(house.telegram.url))
+        thief = asyncio.create_task(take_the_webhook_again_and_again(house.telegram.url, wanted))
         reason = await house.channel_passes("backing off")
         thief.cancel()
         await asyncio.gather(thief, return_exceptions=True)
-        assert reason == "another program changed the webhook to http://127.0.0.1:9/theirs"
+        assert reason == f"another program changed the webhook to {url}"
         house.telegram.user_sends_text(OWNER, "hello")
         await house.telegram.wait_text(OWNER, "You said: hello")
         await house.channel_becomes("running")

@@ -46,7 +46,8 @@ class Code:
 
 @dataclass(slots=True)
 class AuthorizationServer:
-    """The server. `resource`: of its tokens; `method`: how clients authenticate; `denies`: its people do.
+    """The server. `resource`: of its tokens; `method`: how clients authenticate; `denies`: its people do;
+    `rotates`: each renewal replaces the refresh token, and otherwise says nothing of it.
 
     `overrides`: of its metadata. `requests`: each as method, path and form. `answers`: while it is clear,
     requests for tokens wait."""
@@ -55,6 +56,7 @@ class AuthorizationServer:
     method: str = "none"
     expires_in_s: int = 3600
     denies: bool = False
+    rotates: bool = True
     silent_issuer: bool = False
     registers: bool = True
     overrides: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -78,10 +80,15 @@ class AuthorizationServer:
         scheme, _, token = (authorization or "").partition(" ")
         if scheme.lower() == "bearer" and any(token in grant.live for grant in self.grants):
             return None
+        wrong = 'error="invalid_token", ' if token else ""
+        return f"Bearer {wrong}{self.where_to_sign_in}"
+
+    @property
+    def where_to_sign_in(self) -> str:
+        """The end of each challenge: where the resource describes itself."""
         where = urlsplit(self.resource)
         metadata = f"{where.scheme}://{where.netloc}/.well-known/oauth-protected-resource{where.path}"
-        wrong = 'error="invalid_token", ' if token else ""
-        return f'Bearer {wrong}resource_metadata="{metadata}"'
+        return f'resource_metadata="{metadata}"'
 
     @property
     def resource_metadata(self) -> dict[str, Any]:
@@ -207,13 +214,15 @@ class AuthorizationServer:
                 return web.json_response({"error": "unsupported_grant_type"}, status=400)
         if grant is None:
             return web.json_response({"error": "invalid_grant"}, status=400)
-        access, grant.refresh = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        keeps = form["grant_type"] == "refresh_token" and not self.rotates
+        access = secrets.token_urlsafe(32)
+        grant.refresh = grant.refresh if keeps else secrets.token_urlsafe(32)
         grant.live.add(access)
         page = {
             "access_token": access,
             "token_type": "Bearer",
             "expires_in": self.expires_in_s,
-            "refresh_token": grant.refresh,
+            **({} if keeps else {"refresh_token": grant.refresh}),
             "scope": grant.scope,
         }
         return web.json_response(page, headers={"Cache-Control": "no-store"})
@@ -268,7 +277,7 @@ class AuthorizationServer:
                 grant.refresh = ""
                 return None
             if given and given == grant.refresh and grant.client_id == client_id:
-                grant.spent |= {given, *grant.live}
+                grant.spent |= {*grant.live, *([given] if self.rotates else ())}
                 grant.live.clear()
                 return grant
         return None

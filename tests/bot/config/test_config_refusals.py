@@ -152,6 +152,10 @@ ONE_LINE_EACH = [
         '"member"',
     ),
     (
+        "[teams.two]\nusers = ['owner', 'owner']\n[approvals]\napprovers = 'team:two'\nquorum = 2",
+        "5: approvals.quorum: 2 approvals needed but approvers has 1; lower it or choose another team",
+    ),
+    (
         "[teams.two]\nusers = ['owner', '0190000000007000800000000000000A']\n"
         "[[approvals.rules]]\napprovers = 'team:two'\nquorum = 2\nnot_requester = true",
         "5: approvals.rules[0].quorum: 2 approvals needed but approvers has 1; "

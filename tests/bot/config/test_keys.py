@@ -53,3 +53,13 @@ def test_concurrent_threads_get_the_same_first_vault_key(tmp_path: Path) -> None
                 return ring.path.read_text()
 
             assert len({*pool.map(lambda wanted: wanted(), [wanted] * 8)}) == 1
+
+
+def test_a_running_hub_seals_its_audit_records_with_the_newest_key(tmp_path: Path) -> None:
+    ring = VaultKeyRing(tmp_path, {})
+    first = ring.newest().id
+    assert ring.newest().id == first
+    ring.add_newest()
+    assert ring.newest().id != first
+    ring.drop_older()
+    assert ring.newest().id == VaultKeyRing(tmp_path, {}).newest().id

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from bot.config.load import Loaded, load
-from bot.mcp.build import KnownTools
+from bot.mcp.build import KnownTools, name_known_tools
 from bot.ops.doctor import servers_configured
 from bot.runtime import ConfigError
 from core.tools.mcp.catalog import Listed
+from core.tools.registry import ToolRegistry
 
 
 def loaded(directory: Path, text: str) -> Loaded:
@@ -77,3 +78,15 @@ def test_remembered_tools_are_those_of_the_same_command_and_address(tmp_path: Pa
     for name, of in (("a", ["y", ""]), ("a", ["", "https://m.example"]), ("b", ["x", ""])):
         assert list(KnownTools(tmp_path, name, of).load()) == []
     assert (tmp_path / "mcp" / "a.json").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("place, known", [("x", True), ("y", False)])
+def test_a_changed_command_offers_nothing_of_what_the_last_one_had(
+    tmp_path: Path, place: str, *, known: bool
+) -> None:
+    config = loaded(tmp_path, f'[mcp.a]\ncommand = ["{place}"]\n')
+    listed = [Listed("note", "Takes a note.", {"type": "object"})]
+    KnownTools(config.config.hub.data_dir, "a", ["x", ""]).save(listed)
+    registry = ToolRegistry(())
+    name_known_tools(config, registry)
+    assert ("a__note" in registry.names) is known

@@ -20,6 +20,7 @@ from typing import Any, cast
 import aiohttp
 import pytest
 import pytest_asyncio
+from aiohttp import web
 
 from bot.app import Seams
 from bot.config.load import Loaded, load
@@ -57,6 +58,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 VAULT_SECRET, SHORT_SECRET = "violet-harbour-17-kites", "zk7q4"
 TYPED_SECRET = "sk-proj-abcdEFGH0123456789abcdEFGH"
 LATE_SECRET = "amber-lantern-44-geese"
+COOKIE = "copper-thimble-71-wrens"
 ROUTINE = {
     **{"name": "watch", "kind": "event", "pattern": "deploy", "cooldown_s": 0},
     **{"prompt": "Look after it", "tools": ["shell"]},
@@ -107,12 +109,16 @@ class Place:
         return [record for record in map(json.loads, self.text.splitlines()) if record["k"] == kind]
 
 
+async def greeted(request: web.Request) -> web.StreamResponse:
+    return web.Response(text=f"hello from {request.path}", headers={"Set-Cookie": f"session={COOKIE}"})
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def place(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Place]:
     """A conversation of twenty turns, recorded once for all tests."""
     home = tmp_path_factory.mktemp("recorded")
     (home / "hub").mkdir()
-    async with Website() as site, open_hub(home / "hub", start=False) as hub:
+    async with Website(greeted) as site, open_hub(home / "hub", start=False) as hub:
         with (hub.directory / "hubbub.toml").open("a") as config:
             config.write(f'[network]\nallow_private = ["127.0.0.1:{site.port}"]\n')
         for name in (*FILES, "victim.txt"):
@@ -685,7 +691,7 @@ async def test_servers_of_tools_are_reached_by_the_interceptor_alone() -> None:
 
 
 async def test_nothing_secret_is_recorded(place: Place) -> None:
-    for secret in (VAULT_SECRET, SHORT_SECRET, TYPED_SECRET, LATE_SECRET, TOKEN, "model-key"):
+    for secret in (VAULT_SECRET, SHORT_SECRET, TYPED_SECRET, LATE_SECRET, TOKEN, "model-key", COOKIE):
         assert secret not in place.text, secret
     read = [record["text"] for record in place.records("outcome") if "read_file" in record["text"]]
     words = [word for text in read for word in text.split() if word.startswith(MARK)]

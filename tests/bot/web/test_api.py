@@ -390,3 +390,24 @@ async def test_decisions_are_counted_by_the_hour_and_for_whom_they_concern(house
     assert [sum(one[name] for one in found) for name in ("approved", "refused")] == [1, 1]
     assert all(0 <= house.clock.now() - one["at"] < 2 * 3600 * 1_000_000 for one in found)
     assert await (await api.member("Mia")).get("/api/approvals/decisions") == []
+
+
+async def test_downloads_of_everything_are_audited(api: Client) -> None:
+    for path in ("/api/backup", "/api/audit/export"):
+        assert await api.download(path)
+    records = (await api.get("/api/audit?kind=downloaded"))["records"]
+    assert [(one["actor"], one["subject"]) for one in records] == [("owner", "audit"), ("owner", "database")]
+
+
+async def test_the_owner_lists_everybodys_threads_or_their_own(api: Client) -> None:
+    mia = await api.member("Mia")
+    own, hers = [(await one.send("hello"))["thread_id"] for one in (api, mia)]
+    for query, seen in (("", {own, hers}), ("?mine=true", {own})):
+        found = (await api.get(f"/api/threads{query}"))["threads"]
+        assert {one["id"] for one in found} == seen
+
+
+@pytest.mark.parametrize("days", [1, 30])
+async def test_usage_of_so_many_days_ends_today(api: Client, days: int) -> None:
+    page, day_us = await api.get(f"/api/usage?by=day&days={days}"), 24 * 3600 * 1_000_000
+    assert (days - 1) * day_us < page["until"] - page["since"] <= days * day_us

@@ -209,9 +209,12 @@ async def test_a_vote_short_of_the_quorum_is_streamed(tmp_path: Path) -> None:
         await house.start()
         async with client(tmp_path) as api, api.stream() as lists:
             mia = Client(api.http, api.url, member.token)
-            house.telegram.user_sends_text(OWNER, RUN)
+            async with mia.stream() as hers_too:
+                house.telegram.user_sends_text(OWNER, RUN)
+                asked = (await hers_too.until("approval_needed"))[-1]["data"]
             needed = (await lists.until("approval_needed"))[-1]["data"]
             assert (needed["votes"], needed["quorum"]) == ([], 2)
+            assert asked["gate_id"] == needed["gate_id"], "an approver sees it, too"
             assert (await mia.resolve(needed["gate_id"], "approve"))[0] == 200
             counted = (await lists.until("approval_needed"))[-1]["data"]
             assert (counted["votes"], counted["state"]) == (["Mia"], "open")

@@ -75,6 +75,7 @@ def test_in_a_channel_every_message_stands_in_a_thread(
     "fields",
     [
         {"user": "UBOT"},
+        {"user": "USLACKBOT"},
         {"bot_id": "B2"},
         {"user": None},
         {"subtype": "channel_join"},

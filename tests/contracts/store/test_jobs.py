@@ -16,7 +16,9 @@ from core.job import (
     JobState,
     NewJob,
 )
+from core.jobs.worker import left_of
 from core.messages import Choice, Message, Plain, plain
+from core.runs.metering import OwnBudgetUsedUp
 from core.store.effects import RecordGrant
 from core.store.lease import LeaseTerms
 from core.store.routine_rows import RunSteps
@@ -27,6 +29,7 @@ from core.transcript import AssistantSaid, Note, ResultStatus, ToolResult, UserS
 from core.usage import CallEnd, CallKind, Payer, Reservation, Usage
 from core.users import Role
 from tests.contracts.store.bench import SECOND, Bench
+from tests.core.runs.models_bench import unrecorded
 
 ONE = JobLimits(1, 1)
 LEGAL = {
@@ -218,6 +221,16 @@ async def test_an_interrupted_job_is_taken_over_and_a_cancelled_one_is_closed(wo
     assert (row.input_tokens, row.output_tokens, row.cost_micro_usd) == (3, 4, 65)
     used = (resumed.used_tokens, resumed.used_micro_usd)
     assert used == (107, 65), "a call without an answer counts with what was reserved for it"
+    for budget in (
+        JobBudget(tokens=107),
+        JobBudget(micro_usd=65),
+        JobBudget(day_tokens=107),
+        JobBudget(day_micro_usd=65),
+    ):
+        going_on = replace(resumed, job=replace(row, budget=budget))
+        meter = unrecorded().run(Payer(CallKind.JOB, job.id, "ada"))
+        with pytest.raises(OwnBudgetUsedUp):
+            [limit.reserve(1) for limit in left_of(going_on, meter)]
     assert [one.text for one in await world.store.jobs.join_job_messages(job.id)] == ["hear me"]
     assert await world.store.jobs.resume_job(other.id) is None
 

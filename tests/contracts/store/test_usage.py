@@ -55,6 +55,19 @@ async def test_a_budget_counts_what_was_used_and_what_is_reserved(database: Data
     assert await reserve(WORK, wanted(world, 100)) is None, "the next day"
 
 
+async def test_a_budget_begins_anew_at_midnight_in_the_hubs_time_zone(database: Database) -> None:
+    """There it is 18:15 in UTC."""
+    world = await database.open(budget=Budget(daily_micro_usd=60, timezone="Asia/Kathmandu"))
+    reserve, midnight_s = world.store.usage.reserve_call, (18 * 60 + 15) * 60
+    day_s = 24 * HOUR_S
+    world.clock.advance((midnight_s - world.clock.now() // SECOND) % day_s + day_s - 60)
+    assert await reserve(WORK, wanted(world)) is None
+    world.clock.advance(60)
+    assert await reserve(WORK, wanted(world)) is None, "midnight in Kathmandu"
+    world.clock.advance(6 * HOUR_S)
+    assert await reserve(WORK, wanted(world)) is not None, "midnight in UTC is over, the day is not"
+
+
 async def test_each_person_has_a_budget_and_calls_are_limited_per_hour(database: Database) -> None:
     world = await database.open(budget=Budget(per_user_daily_micro_usd=100, hourly_calls=3))
     reserve = world.store.usage.reserve_call

@@ -111,6 +111,22 @@ async def test_a_reply_has_text_and_usage(provider: ModelSimulator, model: Anthr
     assert (reply.origin.provider, reply.origin.model, reply.truncated) == ("anthropic", "sim-1", False)
 
 
+def test_what_is_read_from_the_cache_and_written_to_it_counts_as_input() -> None:
+    counted = {"input_tokens": 7, "cache_read_input_tokens": 200, "cache_creation_input_tokens": 30}
+    assembler = ReplyAssembler(name="main", model="sim-1", host="127.0.0.1")
+    said = [{"type": "text", "text": "hi"}]
+    assembler.add_object(
+        {
+            "type": "message",
+            "content": said,
+            "stop_reason": "end_turn",
+            "usage": {**counted, "output_tokens": 5},
+        }
+    )
+    whole = Usage(input_tokens=237, output_tokens=5, cached_input_tokens=200, cache_write_tokens=30)
+    assert assembler.finish().usage == whole
+
+
 async def test_a_call_truncated_at_the_limit_is_marked(
     provider: ModelSimulator, client: httpx.AsyncClient
 ) -> None:

@@ -41,6 +41,7 @@ class WebServer:
         self.keys: list[str] = []
         self.key: str | None = None
         self.guard: Callable[[str | None], str | None] = lambda _: None
+        self.where_to_sign_in = ""
         self.resource_metadata: Callable[[], Mapping[str, Any] | None] = lambda: None
         self._standing: list[asyncio.Queue[bytes]] = []
         self._listens = asyncio.Event()
@@ -56,6 +57,9 @@ class WebServer:
         challenge = self.guard(request.headers.get("Authorization"))
         if challenge is not None:
             return web.Response(status=401, headers={"WWW-Authenticate": challenge})
+        if self.mode == "wants more" and said.get("method") == "tools/call":
+            more = f'Bearer error="insufficient_scope", scope="notes.write", {self.where_to_sign_in}'
+            return web.Response(status=403, headers={"WWW-Authenticate": more})
         if self.mode == "elsewhere":
             raise web.HTTPTemporaryRedirect("http://127.0.0.1:9/mcp")
         if "id" not in said:
