@@ -82,6 +82,7 @@ async def test_a_double_click_pairs_no_one_else(
     asking = console.page.get_by_role("region", name="Pairing requests")
     members = asking.get_by_role("button", name="Member")
     await expect(members).to_have_count(2)
+    await expect(console.page.get_by_text("Loading…")).to_have_count(0)  # nothing moves any more
     spot = await members.first.bounding_box()
     assert spot is not None
     where = spot["x"] + spot["width"] / 2, spot["y"] + spot["height"] / 2

@@ -162,6 +162,9 @@ async def test_a_routine_chooses_the_worker_and_image_of_its_container_where_the
         opened = Console(page, hub.url)
         await opened.log_in(await hub.link())
         await opened.open("routines")
+        await expect(
+            page.get_by_text("No routines yet.")
+        ).to_be_visible()  # a link of other pages is named alike
         await page.get_by_role("link", name="New").click()
         await page.get_by_label("Name", exact=True).fill("sky")
         await page.get_by_label("Trigger").select_option("manual")
