@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Protocol
 from pydantic import Field
 
 from core.errors import HubError, ToolFailed
-from core.job import WORKER
+from core.job import WORKER, JobOrder
 from core.tool import Arguments, CallContext, Data, Effect, Requirement, Tool
 from core.tools.definition import tool
 from core.users import Principal
@@ -270,19 +270,8 @@ def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
 class JobsTold(Protocol):
     """Operations on jobs in words."""
 
-    async def create(
-        self,
-        by: Principal,
-        thread_id: str,
-        task: str,
-        tools: Sequence[str],
-        priority: int,
-        key: str,
-        project: str | None,
-        mode: str,
-        image: str | None,
-    ) -> str:
-        """Create a job. `project`, `mode`, `image`: see core.jobs.service.JobDispatcher.new."""
+    async def create(self, by: Principal, thread_id: str, order: JobOrder, key: str) -> str:
+        """Create a job."""
         ...
 
     async def listed(self, by: Principal, *, working: bool) -> str:
@@ -362,18 +351,8 @@ def _changing_jobs(told: Callable[[], JobsTold]) -> tuple[Tool, ...]:
         """Start a job, which works in the background by itself. Its result is sent to this conversation. In a
         container it has a shell and files of its own, and no network; the project itself changes only once
         the person accepts what the job changed."""
-        made = told().create(
-            call.principal,
-            call.thread_id,
-            task,
-            tools or (),
-            priority,
-            call.idempotency_key,
-            project if sandbox else None,
-            mode,
-            image,
-        )
-        return await _said(made)
+        order = JobOrder(task, tools or (), priority, project if sandbox else None, mode, image)
+        return await _said(told().create(call.principal, call.thread_id, order, call.idempotency_key))
 
     @tool(requirement=Requirement.ASK, effect=Effect.IDEMPOTENT, data=Data.OWN)
     async def job_prompt(
