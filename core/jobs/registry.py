@@ -187,7 +187,7 @@ TOLD_EVENTS = 50
 
 
 class JobsInWords:
-    """Implementation of core.tools.builtin.routine_and_job_tools.JobsTold."""
+    """Implementation of core.tools.builtin.routine_and_job_tools.JobOperations."""
 
     def __init__(self, registry: JobRegistry) -> None:
         self._registry = registry

@@ -20,7 +20,7 @@ from core.tools.definition import tool
 from core.users import Principal
 
 
-class Told(Protocol):
+class RoutineOperations(Protocol):
     """Operations on routines in words (the part of core.routines.trial these tools need)."""
 
     async def create(self, by: Principal, thread_id: str, page: Mapping[str, Any]) -> str:
@@ -70,12 +70,12 @@ Zone = Annotated[str | None, "time zone of the schedule, such as Europe/Berlin; 
 Pattern = Annotated[str | None, "for kind event: a regular expression to match in messages"]
 
 
-def routine_tools(told: Callable[[], Told]) -> Sequence[Tool]:
+def routine_tools(told: Callable[[], RoutineOperations]) -> Sequence[Tool]:
     """Return all the tools. The first one used calls `told`."""
     return (_reminding(told), _making(told), *_changing(told), *_using(told))
 
 
-def _reminding(told: Callable[[], Told]) -> Tool:
+def _reminding(told: Callable[[], RoutineOperations]) -> Tool:
     @tool(requirement=Requirement.NEVER, effect=Effect.IDEMPOTENT, data=Data.OWN)
     async def remind(
         call: CallContext,
@@ -88,7 +88,7 @@ def _reminding(told: Callable[[], Told]) -> Tool:
     return remind
 
 
-def _making(told: Callable[[], Told]) -> Tool:
+def _making(told: Callable[[], RoutineOperations]) -> Tool:
     @tool(requirement=Requirement.ALWAYS_ASK, effect=Effect.IDEMPOTENT, data=Data.OWN)
     async def routine_create(
         call: CallContext,
@@ -179,7 +179,7 @@ def _page(given: Arguments) -> dict[str, Any]:
     return page
 
 
-def _changing(told: Callable[[], Told]) -> tuple[Tool, ...]:
+def _changing(told: Callable[[], RoutineOperations]) -> tuple[Tool, ...]:
     @tool(requirement=Requirement.ALWAYS_ASK, effect=Effect.IDEMPOTENT, data=Data.OWN)
     async def routine_update(
         call: CallContext,
@@ -209,7 +209,7 @@ def _changing(told: Callable[[], Told]) -> tuple[Tool, ...]:
     return routine_update, routine_delete
 
 
-def _using(told: Callable[[], Told]) -> tuple[Tool, ...]:
+def _using(told: Callable[[], RoutineOperations]) -> tuple[Tool, ...]:
     @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.OWN)
     async def routine_list(call: CallContext) -> str:
         """List the person's routines with their next run times."""
@@ -267,7 +267,7 @@ def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-class JobsTold(Protocol):
+class JobOperations(Protocol):
     """Operations on jobs in words."""
 
     async def create(self, by: Principal, thread_id: str, order: JobOrder, key: str) -> str:
@@ -321,12 +321,12 @@ def delegate_tool() -> Tool:
 JobId = Annotated[str, "the job's id"]
 
 
-def job_tools(told: Callable[[], JobsTold]) -> Sequence[Tool]:
+def job_tools(told: Callable[[], JobOperations]) -> Sequence[Tool]:
     """Return all the tools. The first one used calls `told`."""
     return (*_changing_jobs(told), *_looking(told))
 
 
-def _changing_jobs(told: Callable[[], JobsTold]) -> tuple[Tool, ...]:
+def _changing_jobs(told: Callable[[], JobOperations]) -> tuple[Tool, ...]:
     @tool(requirement=Requirement.ALWAYS_ASK, effect=Effect.IDEMPOTENT, data=Data.OWN)
     async def create_job(
         call: CallContext,
@@ -369,7 +369,7 @@ def _changing_jobs(told: Callable[[], JobsTold]) -> tuple[Tool, ...]:
     return create_job, job_prompt, cancel_job
 
 
-def _looking(told: Callable[[], JobsTold]) -> tuple[Tool, ...]:
+def _looking(told: Callable[[], JobOperations]) -> tuple[Tool, ...]:
     @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.OWN)
     async def list_jobs(
         call: CallContext, working: Annotated[bool, "only jobs that wait or run"] = False
