@@ -41,7 +41,13 @@ from core.tools.builtin.extension_tools import ExtensionInstaller, extension_too
 from core.tools.builtin.file_changes import replace_file, to_its_end, writing_tools
 from core.tools.builtin.files import reading_tools, searching_tools
 from core.tools.builtin.notes import document_tools, memory_tools, thread_search_tool
-from core.tools.builtin.routine_and_job_tools import JobsTold, Told, delegate_tool, job_tools, routine_tools
+from core.tools.builtin.routine_and_job_tools import (
+    JobOperations,
+    RoutineOperations,
+    delegate_tool,
+    job_tools,
+    routine_tools,
+)
 from core.tools.builtin.shell import Commands, shell_tool
 from core.tools.builtin.web_tools import SearchEngine, http_tool, web_search_tool
 from core.tools.child import Command
@@ -61,12 +67,12 @@ SPILL_NAME = "outputs"
 """The directory of results too long for the model, in the data directory."""
 
 
-def no_routines() -> Told:
+def no_routines() -> RoutineOperations:
     """Return no routines, for callers that only list tools."""
     raise LookupError("routines are not available here")
 
 
-def no_jobs() -> JobsTold:
+def no_jobs() -> JobOperations:
     """Return no jobs, for callers that only list tools."""
     raise LookupError("jobs are not available here")
 
@@ -94,10 +100,10 @@ def build_tools(
     store: Store | None,
     clock: Clock,
     notifier: Callable[[], Notifier] | None = None,
-    routines: Callable[[], Told] = no_routines,
+    routines: Callable[[], RoutineOperations] = no_routines,
     lookup: Lookup | None = None,
     fetching: Callable[[], AttachmentSource] | None = None,
-    jobs: Callable[[], JobsTold] = no_jobs,
+    jobs: Callable[[], JobOperations] = no_jobs,
     installer: Callable[[], ExtensionInstaller] = no_extensions,
     commands: Commands | None = None,
 ) -> ToolRegistry:

@@ -3,7 +3,7 @@
 A job is a run without a person in the loop. Times are integer microseconds UTC.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from core.errors import HubError, IllegalChange
@@ -122,6 +122,25 @@ class PlanState(StrEnum):
 
 WORKER = "worker"
 """The mode of a job whose model is asked by the hub's own worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobOrder:
+    """A job as it is asked for.
+
+    `tools`: those it may use besides the ones that need no approval.
+    `priority`: higher ones of the same person start first.
+    `project`: the directory of the workspace that it is to work on a copy of, in a container; None: it is to
+    work on the host. A job that is to work in a container never works on the host.
+    `mode`: what works in the container: WORKER, or the name of an agent CLI.
+    `image`: of the container, one of those that the operator named; None: the usual one."""
+
+    task: str
+    tools: Sequence[str] = ()
+    priority: int = 0
+    project: str | None = None
+    mode: str = WORKER
+    image: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,10 @@ from bot.recordings.routines import (
     kept_calls,
     lost_runs,
     lost_turns,
+    not_reached,
     nothing_to_read,
     routine_end,
     routine_to_json,
-    waiting_calls,
 )
 from bot.recordings.values import (
     HeldClock,
@@ -127,8 +127,8 @@ class Recorder:
                 await self.routine_begun(started)
             if ended:
                 self.write("ran", **routine_end(started, started.run))
-        if waiting := await waiting_calls(store, left):
-            self.write("left", calls=waiting)
+        if states := await not_reached(store, left):
+            self.write("left", calls=states)
         self.write("session", format=FORMAT, version=version())
         for number, key in left.events.items():
             stored = await store.explanations.explain(key)
@@ -258,8 +258,8 @@ class Recorder:
         if "cut" not in end:
             self._outcomes[call_id] = call
 
-    async def goes_on(self, call_id: str, state: CallState) -> None:
-        """Do nothing: a call is recorded when it runs."""
+    async def goes_on(self, name: str, state: CallState) -> None:
+        """Do nothing: a call is recorded when it runs, and a run when it has ended."""
 
     def kept(self, call_ids: Sequence[str]) -> None:
         """Record that the outcomes of calls were committed."""

@@ -365,7 +365,7 @@ async def _replay_session(
 ) -> bool:
     """Run the hub to the end of the recording, or to where it was started again: then return True."""
     playing: list[asyncio.Task[bool]] = []
-    stop = asyncio.Event()
+    script.began, stop = script.ids.since, asyncio.Event()
 
     async def play(app: App) -> bool:
         try:

@@ -35,6 +35,7 @@ from core.store.routine_rows import (
     StartedRun,
 )
 from core.store.rows import CallState, NewCall, RunCheck, TurnState
+from core.store.unattended_port import RoutineRuns
 from core.store.units import committed
 from core.transcript import AssistantSaid, ToolResult
 from core.usage import Reservation
@@ -72,12 +73,28 @@ async def kept_calls(store: Store, left: Left) -> AsyncIterator[int]:
             yield number
 
 
-async def waiting_calls(store: Store, left: Left) -> dict[str, str]:
-    """Return the states of calls that a killed hub had not reached: it neither waits for people to decide
-    about them nor began them."""
+async def not_reached(store: Store, left: Left) -> Mapping[str, str]:
+    """Return what a killed hub had not come to, with the states: calls that it neither began nor asked people
+    about, and the ends of routines' runs (see `end_of`)."""
     found = [await store.journal.run_steps(run) for run in sorted(left.runs)]
     calls = [call for steps in found for call in steps.calls if call.call_id not in left.begun]
-    return {one.call_id: one.state for one in calls if one.state in {CallState.INTENT, CallState.APPROVED}}
+    states = {one.call_id: one.state for one in calls if one.state in {CallState.INTENT, CallState.APPROVED}}
+    runs = [one for one in await _runs(store, left) if (one.routine.id, one.run.key) in left.fired]
+    return states | {end_of(one): CallState.RUNNING for one in runs if not one.run.state.over}
+
+
+def end_of(started: StartedRun) -> str:
+    """Return a name for the end of a routine's run."""
+    return f"{started.routine.id} {started.run.key}"
+
+
+async def _runs(store: Store, left: Left) -> list[StartedRun]:
+    """Return the newest runs of each routine; none without an earlier hub."""
+    return [
+        StartedRun(run, row)
+        for row in (await store.routines.routines() if left.since is not None else ())
+        for run in await store.run_views.routine_runs(row.id, NEWEST_RUNS)
+    ]
 
 
 async def lost_turns(store: Store, left: Left) -> AsyncIterator[dict[str, str]]:
@@ -99,12 +116,7 @@ async def lost_turns(store: Store, left: Left) -> AsyncIterator[dict[str, str]]:
 async def lost_runs(store: Store, left: Left) -> AsyncIterator[tuple[StartedRun, bool, bool]]:
     """Return the runs that a killed hub began or ended without a record of it: whether each one's beginning
     lacks, and whether its end does. The first that began is the first."""
-    found = [
-        StartedRun(run, row)
-        for row in (await store.routines.routines() if left.since is not None else ())
-        for run in await store.run_views.routine_runs(row.id, NEWEST_RUNS)
-    ]
-    for started in sorted(found, key=lambda one: one.run.started_at or 0):
+    for started in sorted(await _runs(store, left), key=lambda one: one.run.started_at or 0):
         run, key = started.run, (started.routine.id, started.run.key)
         begun = key not in left.fired and (run.started_at or 0) >= (left.since or 0)
         if begun or key in left.fired:
@@ -194,8 +206,9 @@ class HearsRoutines(Protocol):
 
     def routine_ended(self, started: StartedRun, end: RunEnd) -> None: ...
 
-    def goes_on(self, call_id: str, state: CallState, /) -> Awaitable[None]:
-        """A call has become an intent, or is about to be marked as running."""
+    def goes_on(self, name: str, state: CallState, /) -> Awaitable[None]:
+        """A call has become an intent, or is about to be marked as running. `name`: its ID. Or a run of a
+        routine is about to end: see `end_of`."""
         ...
 
     def kept(self, call_ids: Sequence[str], /) -> None: ...
@@ -290,9 +303,28 @@ def _heard_calls(turns: Turns, recovery: UnfinishedRuns, hears: HearsRoutines) -
     }
 
 
+def _heard_runs(runs: RoutineRuns, hears: HearsRoutines) -> object:
+    async def begin_runs(*, most: int, day: BudgetDay) -> Sequence[StartedRun]:
+        begun = await runs.begin_runs(most=most, day=day)
+        for started in begun:
+            await hears.routine_begun(started)
+        return begun
+
+    async def finish_run(run_id: str, end: RunEnd) -> bool:
+        started = await runs.started_run(run_id)
+        if started is not None:
+            await hears.goes_on(end_of(started), CallState.RUNNING)
+        ended = await runs.finish_run(run_id, end)
+        if ended and started is not None:
+            hears.routine_ended(started, end)
+        return ended
+
+    return _Facets(runs, begin_runs=begin_runs, finish_run=finish_run)
+
+
 def heard_store(store: Store, hears: HearsRoutines) -> Store:
     """Return a store that tells of events, outcomes of calls, routines and their runs."""
-    inbound, routines, runs = store.inbound, store.routines, store.runs
+    inbound, routines = store.inbound, store.routines
 
     def told(
         unit: Callable[..., Awaitable[RoutineRow | None]],
@@ -311,19 +343,6 @@ def heard_store(store: Store, hears: HearsRoutines) -> Store:
             hears.routine_deleted(routine_id)
         return gone
 
-    async def begin_runs(*, most: int, day: BudgetDay) -> Sequence[StartedRun]:
-        begun = await runs.begin_runs(most=most, day=day)
-        for started in begun:
-            await hears.routine_begun(started)
-        return begun
-
-    async def finish_run(run_id: str, end: RunEnd) -> bool:
-        started = await runs.started_run(run_id)
-        ended = await runs.finish_run(run_id, end)
-        if ended and started is not None:
-            hears.routine_ended(started, end)
-        return ended
-
     changing = {
         "save_routine": told(routines.save_routine),
         "rewrite_routine": told(routines.rewrite_routine),
@@ -333,7 +352,7 @@ def heard_store(store: Store, hears: HearsRoutines) -> Store:
     facets = {
         "inbound": _Facets(inbound, accept_event=partial(_accept_heard, inbound, hears)),
         "routines": _Facets(routines, **changing),
-        "runs": _Facets(runs, begin_runs=begin_runs, finish_run=finish_run),
+        "runs": _heard_runs(store.runs, hears),
         **_heard_calls(store.turns, store.recovery, hears),
     }
     return cast("Store", _Facets(store, **facets))

@@ -76,6 +76,8 @@ class Script:
         self._at_work: set[str] = set()
         """The runs that have a reply and have not acted on it."""
         self._again = False
+        self.began = 0
+        """The number of the record of the hub's start; 0 for the first hub."""
         self._threads: dict[str, str] = {}
         self._fed = 0
         self._lists = deque(record for record in records if record["k"] == "mcp")
@@ -144,8 +146,6 @@ class Script:
             case "ran":
                 self._ran[sort_key(record["run"])].append(record)
                 self._expected[record["n"]] = f"the end of a run of the routine {record['name']!r}"
-            case _:
-                pass
 
     # --- progress ------------------------------------------------------------------------------------------
 
@@ -315,11 +315,11 @@ class Script:
         return restart is not None and (expected is None or expected.record["n"] > restart)
 
     def _restart(self) -> int | None:
-        return next((one["n"] for one in self._feed[self._fed :] if one["k"] == "session"), None)
+        return next((one["n"] for one in self._feed if one["k"] == "session" and one["n"] > self.began), None)
 
-    async def goes_on(self, call_id: str, state: CallState) -> None:
-        """Return if the recorded hub reached this call before it was stopped or killed."""
-        left = self._findings.left(self._restart()).get(call_id)
+    async def goes_on(self, name: str, state: CallState) -> None:
+        """Return if the recorded hub came to this before it was stopped or killed."""
+        left = self._findings.left(self._restart()).get(name)
         if left is not None and (state is CallState.RUNNING or left == state):
             self._comes()
             await for_ever()

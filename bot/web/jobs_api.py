@@ -13,7 +13,7 @@ from bot.web.endpoints import Call, Endpoint, ShortText
 from bot.web.items import sent_files
 from bot.web.responses import Given
 from channels.webchat import WEB
-from core.job import MAX_TASK_CHARS, WORKER, JobRow
+from core.job import MAX_TASK_CHARS, WORKER, JobOrder, JobRow
 from core.messages import Address
 from core.store.container_port import EgressUse, UseSample
 from core.store.feed import Threads
@@ -132,15 +132,17 @@ class JobsApi:
         thread = await self._threads.active_thread(by.user_id)
         made = await self.registry.create(
             by,
-            body.task,
+            JobOrder(
+                body.task,
+                body.tools,
+                body.priority,
+                body.project if body.sandbox else None,
+                body.mode,
+                body.image,
+            ),
             key=body.key or "",
-            tools=body.tools,
-            priority=body.priority,
             thread_id=None if thread is None else thread.id,
             told_in=(WEB, Address(by.user_id)),
-            project=body.project if body.sandbox else None,
-            mode=body.mode,
-            image=body.image,
         )
         return JobView.of(made)
 

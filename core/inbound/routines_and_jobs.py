@@ -10,7 +10,7 @@ from core.clock import SECOND_US
 from core.consent import card_texts
 from core.gates import Grant, GrantScope
 from core.ids import Ids
-from core.job import WORKER, WORKING, JobRefused, JobRow, JobState
+from core.job import WORKER, WORKING, JobOrder, JobRefused, JobRow, JobState
 from core.jobs import notices
 from core.lazy import dataclass
 from core.messages import ChoiceAnswer, InboundMessage, Markdown, Message, plain
@@ -87,8 +87,8 @@ def _start(rest: str, key: str, dispatcher: "JobDispatcher", principal: Principa
     if not rest:
         return None
     mode, image = chosen.get(MODE, WORKER), chosen.get(IMAGE)
-    new = dispatcher.new(principal, rest, key=key, tools=tools, project=project, mode=mode, image=image)
-    return StartJob(new, notices.progress)
+    order = JobOrder(rest, tools, project=project, mode=mode, image=image)
+    return StartJob(dispatcher.new(principal, order, key=key), notices.progress)
 
 
 def job_pressed(

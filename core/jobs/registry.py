@@ -11,10 +11,10 @@ from core.ids import Ids
 from core.job import (
     MAX_TASK_CHARS,
     PREVIEW_CHARS,
-    WORKER,
     WORKING,
     JobEvent,
     JobEventKind,
+    JobOrder,
     JobRefused,
     JobRow,
     JobState,
@@ -59,31 +59,16 @@ class JobRegistry:
     async def create(
         self,
         by: Principal,
-        task: str,
+        order: JobOrder,
         *,
         key: str = "",
-        tools: Sequence[str] = (),
-        priority: int = 0,
         thread_id: str | None = None,
         told_in: tuple[str, Address] | None = None,
-        project: str | None = None,
-        mode: str = WORKER,
-        image: str | None = None,
     ) -> JobRow:
-        """Dispatch a job, with a `project` in a container. A repeated `key` returns the job that has it.
-        `told_in`: see NewJob. Raises JobRefused."""
-        new = self._maker().new(
-            by,
-            task,
-            key=key or self._ids.row_id(),
-            tools=tools,
-            priority=priority,
-            thread_id=thread_id,
-            told_in=told_in,
-            project=project,
-            mode=mode,
-            image=image,
-        )
+        """Dispatch a job. A repeated `key` returns the job that has it. `told_in`: see NewJob. Raises
+        JobRefused."""
+        key = key or self._ids.row_id()
+        new = self._maker().new(by, order, key=key, thread_id=thread_id, told_in=told_in)
         return await self._jobs.save_job(new)
 
     async def listed(self, by: Principal, limit: int = PAGE, *, working: bool = False) -> Sequence[JobRow]:
@@ -202,35 +187,13 @@ TOLD_EVENTS = 50
 
 
 class JobsInWords:
-    """Implementation of core.tools.builtin.routine_and_job_tools.Told."""
+    """Implementation of core.tools.builtin.routine_and_job_tools.JobOperations."""
 
     def __init__(self, registry: JobRegistry) -> None:
         self._registry = registry
 
-    async def create(
-        self,
-        by: Principal,
-        thread_id: str,
-        task: str,
-        tools: Sequence[str],
-        priority: int,
-        key: str,
-        project: str | None,
-        mode: str,
-        image: str | None,
-    ) -> str:
-        job = await self._registry.create(
-            by,
-            task,
-            key=key,
-            tools=tools,
-            priority=priority,
-            thread_id=thread_id,
-            project=project,
-            mode=mode,
-            image=image,
-        )
-        return notices.created(job)
+    async def create(self, by: Principal, thread_id: str, order: JobOrder, key: str) -> str:
+        return notices.created(await self._registry.create(by, order, key=key, thread_id=thread_id))
 
     async def listed(self, by: Principal, *, working: bool) -> str:
         return notices.listing(await self._registry.listed(by, working=working))

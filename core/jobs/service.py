@@ -15,7 +15,7 @@ from core.consent.rules import Access
 from core.errors import ToolDenied
 from core.extension import is_of_server
 from core.ids import Ids
-from core.job import MAX_TASK_CHARS, WORKER, JobBudget, JobRefused, JobRow, NewJob
+from core.job import MAX_TASK_CHARS, WORKER, JobBudget, JobOrder, JobRefused, JobRow, NewJob
 from core.lazy import dataclass
 from core.messages import Address, quoted
 from core.runs.registry import LazyEngine, RunEngine, RunSignals
@@ -202,19 +202,15 @@ class ContainerProbe(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RoutineWork:
-    """The work of a routine's run, which a job is to do. `task`: for people; `question`: the model's first
-    message; `left`: of the routine's budget today; `project`, `mode`, `image`: as of JobDispatcher.new."""
+    """The work of a routine's run, which a job is to do. `order`: its task is for people; `question`: the
+    model's first message; `left`: of the routine's budget today."""
 
     run_id: str
     title: str
-    task: str
+    order: JobOrder
     question: str
     iterations: int
-    tools: Sequence[str] = ()
     left: DayLeft = NO_LIMIT
-    project: str | None = None
-    mode: str = WORKER
-    image: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,63 +253,45 @@ class JobDispatcher:
     def new(
         self,
         owner: Principal,
-        task: str,
+        order: JobOrder,
         *,
         key: str,
-        tools: Sequence[str] = (),
-        priority: int = 0,
         thread_id: str | None = None,
         told_in: tuple[str, Address] | None = None,
-        project: str | None = None,
-        mode: str = WORKER,
-        image: str | None = None,
     ) -> NewJob:
-        """Return a job for a person, to be stored next. Raises JobRefused.
-
-        `tools`: those it may use besides the ones that need no approval.
-        `project`: the directory of the workspace that it is to work on a copy of, in a container; None: it is
-        to work on the host. A job that is to work in a container never works on the host.
-        `mode`: what works in the container: WORKER, or the name of an agent CLI.
-        `image`: of the container, one of those that the operator named; None: the usual one."""
+        """Return a job for a person, to be stored next. Raises JobRefused."""
         self._require_permission(owner)
-        if not task.strip():
+        if not order.task.strip():
             raise JobRefused("a job needs a task")
-        if len(task) > MAX_TASK_CHARS:
+        if len(order.task) > MAX_TASK_CHARS:
             raise JobRefused(f"a task has at most {MAX_TASK_CHARS} characters")
         return NewJob(
             id=self._ids.row_id(),
             owner_id=owner.user_id,
             key=key,
-            task=task.strip(),
-            scope=self._scope(owner, tools) if project is None else (),
+            task=order.task.strip(),
+            scope=self._scope(owner, order.tools) if order.project is None else (),
             budget=self._budget,
             thread_id=thread_id,
             told_in=told_in,
-            priority=priority,
+            priority=order.priority,
             actor=owner.user_id,
             review=self._review,
-            project=None if project is None else self._project(project, tools),
-            mode=self._mode(mode, project),
-            image=self._image(image, project),
+            project=None if order.project is None else self._project(order.project, order.tools),
+            mode=self._mode(order.mode, order.project),
+            image=self._image(order.image, order.project),
         )
 
-    def refusal(
-        self,
-        owner: Principal,
-        tools: Sequence[str],
-        project: str | None = None,
-        mode: str = WORKER,
-        image: str | None = None,
-    ) -> str | None:
-        """Return why a person may have no job with those tools on that project; None if they may."""
+    def refusal(self, owner: Principal, order: JobOrder) -> str | None:
+        """Return why a person may have no such job; None if they may. Its task is not judged."""
         try:
             self._require_permission(owner)
-            if project is None:
-                self._scope(owner, tools)
+            if order.project is None:
+                self._scope(owner, order.tools)
             else:
-                self._project(project, tools)
-            self._mode(mode, project)
-            self._image(image, project)
+                self._project(order.project, order.tools)
+            self._mode(order.mode, order.project)
+            self._image(order.image, order.project)
         except JobRefused as error:
             return str(error)
         return None
@@ -322,16 +300,7 @@ class JobDispatcher:
         """Return the job that does the work of a routine's run. Raises JobRefused.
 
         No conversation hears of it, and no one reviews it: its result is the run's."""
-        key = f"run:{work.run_id}"
-        new = self.new(
-            owner,
-            work.task,
-            key=key,
-            tools=work.tools,
-            project=work.project,
-            mode=work.mode,
-            image=work.image,
-        )
+        new = self.new(owner, work.order, key=f"run:{work.run_id}")
         budget = replace(
             self._budget,
             iterations=work.iterations,
@@ -390,16 +359,9 @@ class JobDispatcher:
         # What an extension brought is there again only if it is still active.
         gone = {tool for tool in job.scope if is_of_server(tool)} - self._pipeline.workable(owner)
         named = set(job.scope) - set(self._pipeline.unattended(owner)) - gone
-        new = self.new(
-            owner,
-            job.task,
-            key=key,
-            tools=[tool for tool in job.scope if tool in named],
-            priority=job.priority,
-            project=job.project,
-            mode=job.mode,
-            image=job.image,
-        )
+        tools = [tool for tool in job.scope if tool in named]
+        order = JobOrder(job.task, tools, job.priority, job.project, job.mode, job.image)
+        new = self.new(owner, order, key=key)
         before = "\n\n".join(filter(None, (job.reason, job.result or "")))[:_PREVIOUS_CHARS]
         told = fence_tool_output(f"job {job.short_id}", before)
         question = f"{job.task}\n\nAn earlier attempt at this ended as {job.state.value}:\n{told}"

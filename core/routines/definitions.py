@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, assert_never, cast
 
 from core.clock import SECOND_US
-from core.job import WORKER
+from core.job import WORKER, JobOrder
 from core.lazy import LazyModule
 from core.routine import (
     MAX_LISTED,
@@ -122,6 +122,17 @@ def progress_of(row: RoutineRow, last_status: RunStatus | None, running: int) ->
 # The limits on a routine that depend on who makes it.
 
 
+def job_order(action: FullJob, task: str) -> JobOrder:
+    """Return the job that each run of a routine asks for."""
+    return JobOrder(
+        task,
+        action.allowed_tools,
+        project=action.sandbox,
+        mode=action.mode or WORKER,
+        image=action.image,
+    )
+
+
 NO_JOBS = "cannot be full_job: jobs are turned off in this hub ([jobs] enabled = false); use lightweight"
 
 
@@ -133,15 +144,7 @@ def not_permitted(
     if isinstance(definition.action, FullJob):
         if jobs is None:
             yield Problem("action.type", NO_JOBS)
-        elif (
-            why := jobs.refusal(
-                by,
-                definition.action.allowed_tools,
-                definition.action.sandbox,
-                definition.action.mode or WORKER,
-                definition.action.image,
-            )
-        ) is not None:
+        elif (why := jobs.refusal(by, job_order(definition.action, ""))) is not None:
             yield Problem("action", why)
     if by.role is Role.GUEST:
         yield Problem("", "guests can't have routines")

@@ -15,14 +15,14 @@ from core.clock import Clock
 from core.consent.rules import Autonomous, ScopeGrant
 from core.errors import ToolDenied
 from core.gates import ConsentSettings
-from core.job import WORKER, JobRow, JobState
+from core.job import JobRow, JobState
 from core.jobs.service import UNREACHABLE_TEXT, ContainerProbe, JobDispatcher, Readiness, RoutineWork
 from core.lazy import dataclass
 from core.messages import quoted
 from core.routine import Definition, FullJob, Lightweight, Reminder, RunStatus
 from core.routine_json import input_from_json
 from core.routines import notices
-from core.routines.definitions import definition_of, not_permitted, read_text
+from core.routines.definitions import definition_of, job_order, not_permitted, read_text
 from core.routines.run import NOTHING, STATE, Asked, Performed, Told, read_reply, system_text, user_text
 from core.runs.metering import DAY_COST_USED_UP, DAY_TOKENS_USED_UP, SpendingLimit
 from core.runs.registry import Run
@@ -254,14 +254,10 @@ class FullJobs:
         return RoutineWork(
             run_id=started.run.id,
             title=action.title,
-            task=f"{action.description}\n\n(Job of the routine “{name}”)",
+            order=job_order(action, f"{action.description}\n\n(Job of the routine “{name}”)"),
             question=user_text(asked),
             iterations=action.max_iterations,
-            tools=action.allowed_tools,
             left=started.left,
-            project=action.sandbox,
-            mode=action.mode or WORKER,
-            image=action.image,
         )
 
 

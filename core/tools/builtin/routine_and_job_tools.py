@@ -14,13 +14,13 @@ from typing import Annotated, Any, Literal, Protocol
 from pydantic import Field
 
 from core.errors import HubError, ToolFailed
-from core.job import WORKER
+from core.job import WORKER, JobOrder
 from core.tool import Arguments, CallContext, Data, Effect, Requirement, Tool
 from core.tools.definition import tool
 from core.users import Principal
 
 
-class Told(Protocol):
+class RoutineOperations(Protocol):
     """Operations on routines in words (the part of core.routines.trial these tools need)."""
 
     async def create(self, by: Principal, thread_id: str, page: Mapping[str, Any]) -> str:
@@ -70,12 +70,12 @@ Zone = Annotated[str | None, "time zone of the schedule, such as Europe/Berlin; 
 Pattern = Annotated[str | None, "for kind event: a regular expression to match in messages"]
 
 
-def routine_tools(told: Callable[[], Told]) -> Sequence[Tool]:
+def routine_tools(told: Callable[[], RoutineOperations]) -> Sequence[Tool]:
     """Return all the tools. The first one used calls `told`."""
     return (_reminding(told), _making(told), *_changing(told), *_using(told))
 
 
-def _reminding(told: Callable[[], Told]) -> Tool:
+def _reminding(told: Callable[[], RoutineOperations]) -> Tool:
     @tool(requirement=Requirement.NEVER, effect=Effect.IDEMPOTENT, data=Data.OWN)
     async def remind(
         call: CallContext,
@@ -88,7 +88,7 @@ def _reminding(told: Callable[[], Told]) -> Tool:
     return remind
 
 
-def _making(told: Callable[[], Told]) -> Tool:
+def _making(told: Callable[[], RoutineOperations]) -> Tool:
     @tool(requirement=Requirement.ALWAYS_ASK, effect=Effect.IDEMPOTENT, data=Data.OWN)
     async def routine_create(
         call: CallContext,
@@ -179,7 +179,7 @@ def _page(given: Arguments) -> dict[str, Any]:
     return page
 
 
-def _changing(told: Callable[[], Told]) -> tuple[Tool, ...]:
+def _changing(told: Callable[[], RoutineOperations]) -> tuple[Tool, ...]:
     @tool(requirement=Requirement.ALWAYS_ASK, effect=Effect.IDEMPOTENT, data=Data.OWN)
     async def routine_update(
         call: CallContext,
@@ -209,7 +209,7 @@ def _changing(told: Callable[[], Told]) -> tuple[Tool, ...]:
     return routine_update, routine_delete
 
 
-def _using(told: Callable[[], Told]) -> tuple[Tool, ...]:
+def _using(told: Callable[[], RoutineOperations]) -> tuple[Tool, ...]:
     @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.OWN)
     async def routine_list(call: CallContext) -> str:
         """List the person's routines with their next run times."""
@@ -267,22 +267,11 @@ def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-class JobsTold(Protocol):
+class JobOperations(Protocol):
     """Operations on jobs in words."""
 
-    async def create(
-        self,
-        by: Principal,
-        thread_id: str,
-        task: str,
-        tools: Sequence[str],
-        priority: int,
-        key: str,
-        project: str | None,
-        mode: str,
-        image: str | None,
-    ) -> str:
-        """Create a job. `project`, `mode`, `image`: see core.jobs.service.JobDispatcher.new."""
+    async def create(self, by: Principal, thread_id: str, order: JobOrder, key: str) -> str:
+        """Create a job."""
         ...
 
     async def listed(self, by: Principal, *, working: bool) -> str:
@@ -332,12 +321,12 @@ def delegate_tool() -> Tool:
 JobId = Annotated[str, "the job's id"]
 
 
-def job_tools(told: Callable[[], JobsTold]) -> Sequence[Tool]:
+def job_tools(told: Callable[[], JobOperations]) -> Sequence[Tool]:
     """Return all the tools. The first one used calls `told`."""
     return (*_changing_jobs(told), *_looking(told))
 
 
-def _changing_jobs(told: Callable[[], JobsTold]) -> tuple[Tool, ...]:
+def _changing_jobs(told: Callable[[], JobOperations]) -> tuple[Tool, ...]:
     @tool(requirement=Requirement.ALWAYS_ASK, effect=Effect.IDEMPOTENT, data=Data.OWN)
     async def create_job(
         call: CallContext,
@@ -362,18 +351,8 @@ def _changing_jobs(told: Callable[[], JobsTold]) -> tuple[Tool, ...]:
         """Start a job, which works in the background by itself. Its result is sent to this conversation. In a
         container it has a shell and files of its own, and no network; the project itself changes only once
         the person accepts what the job changed."""
-        made = told().create(
-            call.principal,
-            call.thread_id,
-            task,
-            tools or (),
-            priority,
-            call.idempotency_key,
-            project if sandbox else None,
-            mode,
-            image,
-        )
-        return await _said(made)
+        order = JobOrder(task, tools or (), priority, project if sandbox else None, mode, image)
+        return await _said(told().create(call.principal, call.thread_id, order, call.idempotency_key))
 
     @tool(requirement=Requirement.ASK, effect=Effect.IDEMPOTENT, data=Data.OWN)
     async def job_prompt(
@@ -390,7 +369,7 @@ def _changing_jobs(told: Callable[[], JobsTold]) -> tuple[Tool, ...]:
     return create_job, job_prompt, cancel_job
 
 
-def _looking(told: Callable[[], JobsTold]) -> tuple[Tool, ...]:
+def _looking(told: Callable[[], JobOperations]) -> tuple[Tool, ...]:
     @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.OWN)
     async def list_jobs(
         call: CallContext, working: Annotated[bool, "only jobs that wait or run"] = False

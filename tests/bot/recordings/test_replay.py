@@ -529,6 +529,9 @@ async def test_what_was_stored_right_before_a_kill_is_replayed(tmp_path: Path) -
         for unit in ("begin_runs", "finish_run", "finish_run"):
             await killed_at(unit)
             await dies()
+        await town.command("routines", "fire", "once")
+        await killed_at("finish_run", "before")  # with the run's reply
+        await dies()
         await town.start(record=own)
         town.owner_says("thank you")
         await town.telegram.wait_text(OWNER, "You said: thank you")
@@ -538,7 +541,7 @@ async def test_what_was_stored_right_before_a_kill_is_replayed(tmp_path: Path) -
         assert stat.S_IMODE(recorded.stat().st_mode) == 0o600
         assert VAULT_SECRET not in place.text
         fired = [one["run"]["key"] for one in place.records("fired")]
-        assert len(fired) == 2
+        assert len(fired) == 3
         assert sorted(fired) == sorted(one["run"]["key"] for one in place.records("ran"))
         assert len(place.records("outcome")) == 2
         assert len(place.records("kept")) == 1
