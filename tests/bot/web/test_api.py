@@ -392,6 +392,9 @@ async def test_decisions_are_counted_by_the_hour_and_for_whom_they_concern(house
     assert [sum(one[name] for one in found) for name in ("approved", "refused")] == [1, 1]
     assert all(0 <= house.clock.now() - one["at"] < 2 * 3600 * 1_000_000 for one in found)
     assert await (await api.member("Mia")).get("/api/approvals/decisions") == []
+    house.clock.skip(2 * 24 * 3600)
+    assert await api.get("/api/approvals/decisions?days=1") == []
+    assert await api.get("/api/approvals/decisions?days=3") == found
 
 
 async def test_downloads_of_everything_are_audited(api: Client) -> None:
