@@ -430,3 +430,12 @@ async def test_what_is_asked_for_beside_a_page_narrows_it(api: Client) -> None:
     assert (await api.get(f"/api/audit/state?head={quote(state['head'])}"))["ok"]
     other = state["head"][:-1] + ("0" if state["head"][-1] != "0" else "1")
     assert not (await api.get(f"/api/audit/state?head={quote(other)}"))["ok"]
+
+
+async def test_audit_records_are_found_by_the_name_of_who_acted(api: Client) -> None:
+    mia = await api.member("Mia")
+    thread_id = (await mia.send("hello"))["thread_id"]
+    assert (await mia.ask("PUT", f"/api/threads/{thread_id}/approval-policy", {"preset": "manual"}))[0] == 200
+    found = (await api.get("/api/audit?query=mia&kind=approvals"))["records"]
+    assert [one["actor_name"] for one in found] == ["Mia"]
+    assert (await api.get("/api/audit?query=nobody&kind=approvals"))["records"] == []
