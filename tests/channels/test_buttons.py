@@ -1,4 +1,4 @@
-"""What is decided or undone can no longer be pressed, on any platform."""
+"""Buttons of cards on each platform: none on what is decided or undone, and no label over its limit."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,3 +21,12 @@ def test_what_is_over_has_no_buttons(
 ) -> None:
     assert "p:k3f9a7mzq2:0" in str(render(CARD))
     assert "k3f9a7mzq2" not in str(render(replace(CARD, **late)))
+
+
+@pytest.mark.parametrize("render, most", [(discord.render, 80), (slack.render, 75)])
+@pytest.mark.parametrize("chars", [74, 75, 76, 80, 81])
+def test_a_label_over_the_platforms_limit_is_cut(
+    render: Callable[[Message], Sequence[Payload]], most: int, chars: int
+) -> None:
+    shown = str(render(replace(CARD, choices=(Choice("x" * chars),))))
+    assert f"'{'x' * chars if chars <= most else 'x' * (most - 1) + '…'}'" in shown

@@ -1,6 +1,7 @@
 """Faults while a turn is shown: the answer goes out, and nothing but what was stored is left."""
 
 import asyncio
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,6 +46,18 @@ async def test_after_429_previews_come_less_often() -> None:
         on.end(turn, "done")
         await on.pass_s(1)
         assert on.channel.stands("a") == ["done"]
+
+
+async def test_previews_come_every_half_minute_even_after_many_429() -> None:
+    async with timed_line(channel=LoopbackChannel(limit=1000)) as on:
+        turn = on.begin(text="0")
+        await on.pass_s(1)
+        on.channel.trouble = once(*[RateLimited(1)] * 8)
+        for number in range(60):
+            turn.text += f" {number}"
+            await on.pass_s(5)
+        changes = on.times("edit")
+        assert max(b - a for a, b in pairwise(changes)) <= 36
 
 
 async def test_a_refused_preview_costs_no_message() -> None:

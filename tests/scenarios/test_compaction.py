@@ -151,6 +151,7 @@ async def test_compact_takes_a_focus_and_says_what_it_did(tmp_path: Path) -> Non
         await say(house, "say: and now", "and now")
         request = words_of(house.main.log[-1])
         assert "Olivia likes the garden." in request
+        assert f"the workspace folder conversations/{house.thread_id}." in request
         assert said[0] not in request
         assert said[-1] in request, "the newest turns stand as they were said"
         await say(house, "/status", "Context: about ")

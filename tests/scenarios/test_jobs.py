@@ -237,6 +237,23 @@ async def test_a_job_over_its_seconds_is_stuck_and_then_failed(tmp_path: Path) -
         house.model.release()
 
 
+async def test_a_restart_gives_a_job_no_new_time(tmp_path: Path) -> None:
+    extra = "[jobs]\ntimeout_s = 600\nstuck_after_s = 86400\nuse_planning = false"
+    async with open_hub(tmp_path, extra=extra) as house:
+        house.model.fault(Hold())
+        house.model.enqueue(tools(ToolCall("time", {})))
+        named = await started(house, "/job work")
+        await house.model.wait_requests(state="held")
+        house.clock.pass_by(700)
+        house.model.fault(Hold())
+        house.model.release()
+        await house.model.wait_requests(2, timeout_s=LIMIT_S)
+        await house.stop()
+        house.model.release()
+        await house.start()
+        assert (await becomes(house, named, JobState.FAILED)).reason == "Execution timeout"
+
+
 async def test_the_assistant_starts_and_manages_jobs_with_its_tools(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as house:
         call = ToolCall("create_job", {"task": "count the stars"})

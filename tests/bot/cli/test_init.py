@@ -307,4 +307,6 @@ def test_a_unit_is_written_and_shown_and_nothing_is_started(tmp_path: Path) -> N
     assert "It is not enabled." in made.out
     assert f"--config {tmp_path}/hubbub.toml" in unit.read_text()
     assert f"WorkingDirectory={tmp_path}\n" in unit.read_text()
-    assert '"/a b/100%%/$$x" run' in service_unit("/a b/100%/$x", "/", "/c")
+    unit = service_unit("/a b/100%/$x", "/", "/c")
+    assert '"/a b/100%%/$$x" run' in unit
+    assert "\nUMask=0077\nNoNewPrivileges=yes\n" in unit

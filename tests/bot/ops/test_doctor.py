@@ -17,7 +17,7 @@ from aiohttp import web
 from bot.config.load import load
 from bot.jobs.worker_image import sandbox_problem
 from bot.ops.doctor import examine, hub_findings
-from bot.ops.probes import Health
+from bot.ops.probes import Answer, Health, provider
 from bot.runtime import AdminError
 from bot.views import StatusView
 from core.clock import SystemClock
@@ -361,3 +361,21 @@ async def test_containers_without_docker_are_named_with_what_to_do(tmp_path: Pat
     chats = found["chat tools"]
     assert (chats.health, "set [sandbox] chat_tools = true" in str(chats.fix)) == (Health.WARNING, True)
     gc.collect()  # the SDK leaves a socket that could not connect to it
+
+
+@pytest.mark.parametrize(
+    "status, page, health, said",
+    [
+        (200, {"data": [{"id": "m"}]}, Health.FINE, "accepts the key and lists m"),
+        (200, {"data": [{"id": "other"}]}, Health.WARNING, "does not list m"),
+        (401, None, Health.BROKEN, "rejected the API key"),
+        (403, None, Health.BROKEN, "rejected the API key"),
+        (404, None, Health.WARNING, "does not list models (HTTP 404)"),
+        (503, None, Health.BROKEN, "returned an error (HTTP 503)"),
+    ],
+)
+def test_what_a_provider_answers_is_read_as_it_means_it(
+    status: int, page: Any, health: Health, said: str
+) -> None:
+    found = provider("model main", "api.example", "m", Answer(status, page, None), "/chat/completions")
+    assert (found.health, said in found.message, bool(found.fix)) == (health, True, health is not Health.FINE)

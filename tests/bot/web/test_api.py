@@ -6,6 +6,7 @@ import stat
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import quote
 
 import pytest
 import pytest_asyncio
@@ -390,6 +391,9 @@ async def test_decisions_are_counted_by_the_hour_and_for_whom_they_concern(house
     assert [sum(one[name] for one in found) for name in ("approved", "refused")] == [1, 1]
     assert all(0 <= house.clock.now() - one["at"] < 2 * 3600 * 1_000_000 for one in found)
     assert await (await api.member("Mia")).get("/api/approvals/decisions") == []
+    house.clock.skip(2 * 24 * 3600)
+    assert await api.get("/api/approvals/decisions?days=1") == []
+    assert await api.get("/api/approvals/decisions?days=3") == found
 
 
 async def test_downloads_of_everything_are_audited(api: Client) -> None:
@@ -411,3 +415,26 @@ async def test_the_owner_lists_everybodys_threads_or_their_own(api: Client) -> N
 async def test_usage_of_so_many_days_ends_today(api: Client, days: int) -> None:
     page, day_us = await api.get(f"/api/usage?by=day&days={days}"), 24 * 3600 * 1_000_000
     assert (days - 1) * day_us < page["until"] - page["since"] <= days * day_us
+
+
+async def test_what_is_asked_for_beside_a_page_narrows_it(api: Client) -> None:
+    thread_id = (await api.send('please call: time {"timezone": "UTC"}'))["thread_id"]
+    await api.until(f"/api/threads/{thread_id}", lambda page: "Done:" in str(page["items"]))
+    job = (await api.ask("POST", "/api/jobs", {"task": "work", "tools": []}))[1]
+    await api.until(f"/api/jobs/{job['id']}", lambda page: page["state"] == "completed")
+    assert [len(await api.get(f"/api/jobs?working={one}")) for one in ("false", "true")] == [1, 0]
+    presets = [await api.get(f"/api/policy/test?preset={one}") for one in ("auto_loop", "manual")]
+    assert [len(one["otherwise"]) for one in presets] == [0, 1]
+    state = await api.until("/api/audit/state", lambda page: page["head"] is not None)
+    assert (await api.get(f"/api/audit/state?head={quote(state['head'])}"))["ok"]
+    other = state["head"][:-1] + ("0" if state["head"][-1] != "0" else "1")
+    assert not (await api.get(f"/api/audit/state?head={quote(other)}"))["ok"]
+
+
+async def test_audit_records_are_found_by_the_name_of_who_acted(api: Client) -> None:
+    mia = await api.member("Mia")
+    thread_id = (await mia.send("hello"))["thread_id"]
+    assert (await mia.ask("PUT", f"/api/threads/{thread_id}/approval-policy", {"preset": "manual"}))[0] == 200
+    found = (await api.get("/api/audit?query=mia&kind=approvals"))["records"]
+    assert [one["actor_name"] for one in found] == ["Mia"]
+    assert (await api.get("/api/audit?query=nobody&kind=approvals"))["records"] == []

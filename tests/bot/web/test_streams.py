@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bot.live import EVENTS_LIMIT, MAX_OF_ONE, MAX_SUBSCRIBERS, Live, TooManySubscribers
 from bot.web.responses import Event, EventStream
 from core.clock import SystemClock
-from core.events import Began, Finished, Step, StepState, TextDelta
+from core.events import Began, Finished, Output, Step, StepState, TextDelta
 from core.messages import Address
 from core.store.feed import Changes
 from core.users import Principal, Role
@@ -249,6 +249,17 @@ async def test_every_stream_reports_that_tools_are_paused(tmp_path: Path) -> Non
 
 
 # ---------------------------------------------------------------- what is going on
+
+
+def test_the_output_of_a_step_is_kept_until_it_has_ended() -> None:
+    live = Live()
+    live.turn_event("t", "turn", Began("web", Address("a")))
+    live.turn_event("t", "turn", Output("call", 0, "line"))
+    turn = live.turn("t")
+    assert turn is not None
+    assert [one.text for one in turn.outputs.values()] == ["line"]
+    live.turn_event("t", "turn", Step("call", "shell", StepState.ENDED))
+    assert turn.outputs == {}
 
 
 @given(st.lists(st.lists(st.text(min_size=1, max_size=5), max_size=6), max_size=4))

@@ -450,6 +450,12 @@ async def test_why_finds_messages_by_text(house: Hub, api: Client) -> None:
     assert [one["title"] for one in event["turn"]["approvals"]] == ["Run `echo line >> out.txt`?"]
     await api.send("/stop", thread_id=thread_id)
     assert (await api.get("/api/why?query=nothing"))["events"] == []
+    group = house.telegram.create_group("all", [OWNER])
+    house.telegram.user_sends_text(OWNER, f"@{house.telegram.bot().user.username} hi", chat_id=group.id)
+    await house.telegram.wait_confirmed()
+    for query, counted in (("", 1), ("telegram", 1), (OWNER, 1), ("nothing", 0)):
+        noise = (await api.get(f"/api/why?query={query}"))["noise"]
+        assert sum(one["count"] for one in noise) == counted, query
 
 
 async def test_concurrent_messages_with_one_key_create_one_thread(api: Client) -> None:

@@ -147,6 +147,31 @@ def test_a_press_names_its_prompt_and_the_message_it_was_on() -> None:
         assert read_press(payload | other, US, "slack", NOW) is None, other
 
 
+def test_a_name_is_shown_and_stored_wherever_it_comes_from() -> None:
+    name = "an\x07\ud800n"
+    form = {"command": "/hubbub", "channel_id": "D1", "user_id": "UANN", "user_name": name, "trigger_id": "1"}
+    press = {
+        "type": "block_actions",
+        "user": {"id": "UANN", "name": name},
+        "container": {"channel_id": "C1", "message_ts": TS},
+        "actions": [{"value": "p:k3f9a7mzq2:1"}],
+    }
+    view = {
+        "id": "V1",
+        "callback_id": "edit",
+        "private_metadata": '{"gate": "k", "address": "D1", "ref": ""}',
+    }
+    sent = {"type": "view_submission", "user": press["user"], "view": view}
+    for event in (
+        read_command(form, US, "slack", NOW),
+        read_press(press, US, "slack", NOW),
+        read_submission(sent, US, "slack", NOW),
+    ):
+        assert isinstance(event, InboundMessage | ChoiceAnswer)
+        assert event.sender.name.encode()
+        assert "\x07" not in event.sender.name
+
+
 @pytest.mark.parametrize("count, inputs", [(1, 1), (20, 20), (21, 1)])
 def test_a_form_gives_back_what_it_shows(count: int, inputs: int) -> None:
     card = ChoiceAnswer(

@@ -241,6 +241,12 @@ def test_updates_for_no_one_here_are_dropped(name: str) -> None:
     assert read(payload(name)) is None
 
 
+def test_a_message_in_the_name_of_a_chat_is_no_persons() -> None:
+    update = payload("private_text")
+    update["message"]["sender_chat"] = {"id": -1001, "type": "channel"}
+    assert read(update) is None
+
+
 @pytest.mark.parametrize(
     "path, value",
     [

@@ -14,7 +14,7 @@ import pytest_asyncio
 
 from core.clock import SECOND_US
 from core.routine import RunStatus
-from core.routines.engine import end_of
+from core.routines.engine import budget_day, end_of
 from core.routines.run import Performed
 from core.store.routine_rows import RoutineRow
 from tests.core.routines.engine_world import OLIVIA, Works, open_works
@@ -71,6 +71,16 @@ async def test_a_run_that_the_budget_ended_brings_no_rest_and_no_pause(works: Wo
     zones = {"timezone": "UTC", "owners_timezone": "UTC"}
     end = end_of(row, performed, now=works.clock.now(), menu_id="menu", **zones)
     assert (end.backoff_us, end.pause_after, end.state) == (0, 0, RunStatus.FAILED)
+
+
+async def test_a_routines_day_begins_at_midnight_in_the_hubs_time_zone(works: Works) -> None:
+    row = await works.make("watch", trigger=MANUAL)
+    performed = Performed(RunStatus.FAILED, "used up", None, out_of_budget=True)
+    zones = {"timezone": "Asia/Kathmandu", "owners_timezone": "UTC"}
+    at, midnight = (datetime(2026, 1, 1, hour, 15, tzinfo=UTC).timestamp() for hour in (23, 18))
+    now = int(at) * SECOND_US
+    end = end_of(row, performed, now=now, menu_id="menu", **zones)
+    assert (end.budget_since, budget_day(now, "Asia/Kathmandu").since) == (midnight * SECOND_US,) * 2
 
 
 async def test_failures_and_used_up_budgets_respect_the_quiet_hours_too(works: Works) -> None:

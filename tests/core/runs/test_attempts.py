@@ -205,6 +205,16 @@ async def test_the_next_key_is_tried_before_the_next_model(error: ModelError) ->
     assert candidate.key == 0
 
 
+async def test_a_limited_key_rests_as_long_as_its_provider_asks() -> None:
+    bench = Bench([scripted("a", ModelRateLimited("slow", 600.0), fine())], keys=2)
+    (candidate,) = bench.list.in_order()
+    await bench.run().reply()
+    bench.clock.now_us += round(599 * 1e6)
+    assert candidate.key == 1
+    bench.clock.now_us += round(2 * 1e6)
+    assert candidate.key == 0
+
+
 async def test_refused_keys_move_to_the_next_model_but_never_drop_the_last() -> None:
     refused = ModelAuthRejected("key")
     bench = Bench([scripted("a", refused, refused), scripted("b", fine())], keys=2)

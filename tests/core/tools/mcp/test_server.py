@@ -158,6 +158,23 @@ async def test_a_server_is_retried_with_longer_and_longer_pauses() -> None:
         await bench.becomes(Phase.READY)
 
 
+@pytest.mark.parametrize("held_s, pause_s", [(60, 4), (61, 1)])
+async def test_pauses_begin_anew_only_after_a_connection_that_held(held_s: int, pause_s: int) -> None:
+    async with running(Fake(failures=["it cannot be reached"] * 2)) as bench:
+        for tried, waits_s in enumerate((1, 2), start=1):
+            assert await bench.clock.someone_waits() == waits_s
+            bench.clock.advance(waits_s)
+            async with asyncio.timeout(PATIENCE_S):
+                while bench.fake.opened <= tried:  # noqa: ASYNC110
+                    await asyncio.sleep(0)
+        await bench.becomes(Phase.READY)
+        bench.clock.advance(held_s)
+        bench.fake.lost.set()
+        bench.fake.news.set()
+        await bench.becomes(Phase.FAILED)
+        assert await bench.clock.someone_waits() == pause_s
+
+
 async def test_a_list_that_changes_is_followed_but_not_all_the_time() -> None:
     async with running(Fake()) as bench:
         await bench.becomes(Phase.READY)
