@@ -110,7 +110,7 @@ async def test_bad_login_links_do_not_log_out_or_lock_out(
             await page.request.post(f"{hub.url}/login", data={"code": f"guess{number}"})
         for number in range(2):
             await _led_to(theirs, other.url, f"{hub.url}/login#code=guess{number}")
-            await expect(theirs.get_by_role("heading", name="Not logged in")).to_be_visible()
+            await expect(theirs.get_by_role("heading", name="You are already logged in")).to_be_visible()
         await expect(theirs.get_by_text("Too many wrong links.")).to_be_visible()
         await works(console, "still here")
         await Console(theirs, hub.url).log_in(await hub.link())
