@@ -50,7 +50,6 @@ NUMBERS = {
     "core.clock.SECOND_US": 1_000_000,
     "core.store.sql.people.UNDO_US": 300_000_000,
     "core.consent.cards.DETAIL_LIMIT_CHARS": 2_000,
-    "core.hooks.summaries.STOP_WAIT_S": 8.0,
     "core.hooks.summaries.TRANSCRIPT_LIMIT_CHARS": 24_000,
     "core.inbound.credentials.VALUE_LIMIT_BYTES": 8_192,
     "core.inbound.credentials.WAITS_US": 300_000_000,

@@ -8,22 +8,23 @@ from pathlib import Path
 import pytest
 
 from tests.harness.process import HubProcess
+from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 async def test_a_message_costs_the_same_in_a_long_and_in_a_new_conversation(
-    tmp_path: Path, proof_record: ProofRecord
+    tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
-    """The gates of benchmarks.long_thread."""
+    """The gates of benchmarks.long_thread, which count where nothing else has the processor: in the proof."""
     figures = tmp_path / "figures.json"
     bench = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "benchmarks.long_thread", "--json", str(figures)),
         stdout=asyncio.subprocess.PIPE,
     )
     said, _ = await bench.communicate()
-    assert bench.returncode == 0, said.decode()
+    assert bench.returncode in profile.pick(test=(0, 1), proof=(0,)), said.decode()
     proof_record("long-thread", **json.loads(figures.read_text()))
 
 

@@ -23,6 +23,7 @@ ABSENT: Mapping[str, str] = {
     "redelivery": "the command alone hands in what is typed, and tries again by itself under one key",
     "delivery": "it asks over the console's HTTP, where strangers are refused",
     "acknowledgement": "what the hub does not take is refused to the person's face",
+    "growth": "a program gets the whole reply; what a person sees grow: tests/bot/terminal",
     "limits": "a terminal shows whatever is said",
     "company": "a terminal is one person's",
     "rates": "nothing is sent: the command reads what the hub keeps",
@@ -90,13 +91,8 @@ class TerminalSubject(HubSubject):
 
     def _take(self, event: Mapping[str, Any]) -> None:
         match event:
-            case {"type": "wrote", "turn": str(turn), "text": str(text)}:
-                before = self._shown.pop().text if self._is_growing() else ""
-                self._shown.append(_seen(f"growing {turn}", before[: event["offset"]] + text))
             case {"type": "said", "by": "assistant" | "hub", "text": str(text)}:
-                # It is printed where it grew.
-                name = self._shown.pop().id if self._is_growing() else f"line {len(self._shown)}"
-                self._shown.append(_seen(name.replace("growing", "answer"), text))
+                self._shown.append(_seen(f"line {len(self._shown)}", text))
             case {"type": "asked", "gate_id": str(gate_id), "text": str(text), "choices": list(choices)}:
                 # Programs are told the words to answer with, people see them begin with a capital.
                 labels = tuple(str(choice).capitalize() for choice in choices)
@@ -111,11 +107,8 @@ class TerminalSubject(HubSubject):
             case _:
                 pass
 
-    def _is_growing(self) -> bool:
-        return bool(self._shown) and self._shown[-1].id.startswith("growing")
-
     def shown(self) -> Sequence[Shown]:
-        return [replace(one, id=one.id.replace("growing", "answer")) for one in self._shown]
+        return self._shown
 
     async def until(self, is_so: Callable[[], object]) -> None:
         async with asyncio.timeout(START_LIMIT_S):

@@ -12,7 +12,7 @@ from tests.contracts.channel.subject import Subject
 from tests.patience import PATIENCE_S
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
-from tests.simulators.model import Reply
+from tests.simulators.model import Hold, Reply
 
 SHUT = "the hub is starting or stopping; try again in a moment"
 """What a hub logs, or says, that takes nothing."""
@@ -78,11 +78,13 @@ async def test_a_long_answer_is_split_within_the_platforms_limit_and_is_complete
 @pytest.mark.point("growth")
 async def test_an_answer_grows_in_one_message_and_ends_as_the_model_wrote_it(stage: Subject) -> None:
     words = " ".join(f"word{number}" for number in range(40))
-    stage.model.rule("story", Reply(text=words, chunk_chars=12, delay_s=0.08))
+    most = Hold(at="mid_stream", after_events=20)
+    stage.model.rule("story", Reply(text=words, chunk_chars=12), fault=most)
     stage.says("tell me a story")
     await stage.until(lambda: any("word1" in shown.text for shown in stage.shown()))
     (growing,) = stage.shown()
     assert "word39" not in growing.text
+    stage.model.release()
     await stage.until(lambda: any("word39" in shown.text for shown in stage.shown()))
     (ended,) = stage.shown()
     assert (ended.id, ended.text) == (growing.id, words)
