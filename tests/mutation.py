@@ -28,20 +28,30 @@ import pytest
 
 from tests.tree import ROOT
 
-MODULES = ("core.consent.decide", "core.consent.presses", "core.consent.rules", "core.consent.rules")
+MODULES = ("core.consent.decide", "core.consent.presses", "core.consent.rules")
+RULES_END = {"core.consent.presses": "class Decisions:"}
+"""The line of a module with which something else than rules begins."""
 TESTS = tuple(
-    f"tests/core/consent/{name}.py"
+    f"tests/core/{name}.py"
     for name in (
-        "test_matrix",
-        "test_voting",
-        "test_access",
-        "test_grants",
-        "test_decide",
-        "test_risk",
-        "test_autonomous",
-        "test_needs",
-        "test_binding",
-        "test_rules",
+        "consent/test_matrix",
+        "consent/test_voting",
+        "consent/test_access",
+        "consent/test_grants",
+        "consent/test_decide",
+        "consent/test_risk",
+        "consent/test_autonomous",
+        "consent/test_job_scope",
+        "consent/test_needs",
+        "consent/test_binding",
+        "consent/test_rules",
+        "consent/test_changed_calls",
+        "consent/test_expired_votes",
+        "tools/test_ask",
+        "tools/test_pipeline",
+        "tools/test_registry",
+        "inbound/test_approval_commands",
+        "inbound/test_answers",
     )
 )
 """What notices most comes first."""
@@ -98,8 +108,9 @@ def mutants_of(module: str) -> Iterator[Mutant]:
     tree = ast.parse(text)
     lines = text.splitlines()
     declared = set(_decorations(tree))
+    end = lines.index(RULES_END[module]) if module in RULES_END else len(lines)
     for number, node in enumerate(ast.walk(tree)):
-        if number in declared:
+        if number in declared or getattr(node, "lineno", 0) > end:
             continue
         for kind in range(2):
             if not isinstance(node, ast.expr) or not _change(copy.deepcopy(node), kind):

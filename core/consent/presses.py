@@ -145,6 +145,9 @@ _NOT_ENTITLED = frozenset({card_texts.NOT_ALLOWED_HERE, card_texts.NOT_YOUR_QUES
 _GRANTING = frozenset({Option.ALWAYS, Option.SESSION})
 
 
+_NO_SUCH_GATE = Verdict("refused: no such request", answer=card_texts.NO_SUCH_GATE)
+
+
 class Decisions:
     """A judge of answers to gates. Pure except for new ids.
 
@@ -158,16 +161,19 @@ class Decisions:
 
     def press(self, event: ChoiceAnswer, view: AcceptView) -> Verdict:
         """Judge a pressed choice or a submitted form."""
-        if view.gate is not None and event.choice == EDIT and event.form is None:
-            return self._form(event, view.gate, view)
-        if view.gate is not None and _outdated(event, view.gate.gate):
-            return _stale(view.gate.gate, by_form=event.form is not None)
-        answer = None if view.gate is None else _pressed(event, view.gate.gate)
-        if view.gate is None or answer is None:
-            return Verdict("refused: no such request", answer=card_texts.NO_SUCH_GATE)
-        if event.form is not None and isinstance(view.gate.gate.offer, Options):
-            return self._edited(view.gate, view, answer, by_text=False)
-        return self.vote(view.gate, view, answer, by_text=False)
+        on = view.gate
+        if on is None:
+            return _NO_SUCH_GATE
+        if event.choice == EDIT and event.form is None:
+            return self._form(event, on, view)
+        if _outdated(event, on.gate):
+            return _stale(on.gate, by_form=event.form is not None)
+        answer = _pressed(event, on.gate)
+        if answer is None:
+            return _NO_SUCH_GATE
+        if event.form is not None and isinstance(on.gate.offer, Options):
+            return self._edited(on, view, answer, by_text=False)
+        return self.vote(on, view, answer, by_text=False)
 
     def replied(self, on: GateView, view: AcceptView) -> Verdict | None:
         """Judge a text that replies to a card. None if it is not about the call's arguments."""
@@ -278,7 +284,7 @@ class Decisions:
         text = _outcome_line(outcome, view.principal.name)
         for other in view.open_gates:
             gate = other.gate
-            if gate.id == settled.id or not _always_offered(gate) or gate.tool is None:
+            if gate.id == settled.id or not gate.takes(Option.ALWAYS) or gate.tool is None:
                 continue
             needs = tuple(Need(pattern) for pattern in _patterns(gate) if pattern is not None)
             wanted = Wanted(gate.tool, bool(needs), needs, gate.requester_id, gate.thread_id)
@@ -293,10 +299,6 @@ def _thread_id(view: AcceptView) -> str | None:
 def _patterns(gate: Gate) -> Sequence[str | None]:
     """Return the patterns that "always" would grant, each by itself. None: the whole tool."""
     return gate.pattern.split("\n") if gate.pattern else [None]
-
-
-def _always_offered(gate: Gate) -> bool:
-    return gate.kind is GateKind.APPROVAL and gate.takes(Option.ALWAYS)
 
 
 def _edit_refusal(
@@ -339,8 +341,7 @@ def _anew(gate: Gate, word: str) -> Message:
 def _outdated(event: ChoiceAnswer, gate: Gate) -> bool:
     """Return True if the press answers an earlier version of the gate. A form without a choice cannot
     show which version it was for."""
-    no_choice = event.form is not None and event.choice == EDIT
-    return no_choice or gate.asked_something_else(event.choice)
+    return event.choice == EDIT or gate.asked_something_else(event.choice)
 
 
 def _stale(gate: Gate, *, by_form: bool) -> Verdict:

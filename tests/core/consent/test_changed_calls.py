@@ -83,6 +83,8 @@ def test_once_it_is_settled_any_of_its_buttons_tells_the_outcome() -> None:
     over = replace(CHANGED, state=GateState.CLOSED, outcome=Option.APPROVE, outcome_text="Approved by Ada")
     for position in (APPROVE, 2 + APPROVE):
         assert pressed(over, position) == (card_texts.already_settled("Approved by Ada"),)
+    typed = Decisions(CountingIds(), CHANGED_AT + 50, None).named(seen(over), Option.APPROVE, CHANGED_AT)
+    assert typed.effects == (Say(plain(card_texts.already_settled("Approved by Ada"))),)
 
 
 @pytest.mark.parametrize("option", [Option.APPROVE, Option.ALWAYS])

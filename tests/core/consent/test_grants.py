@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.consent.decide import Wanted, covered, covering
+from core.consent.decide import ANY, Wanted, covered, covering
 from core.gates import Grant, GrantScope
 from core.tool import Need
 
@@ -33,6 +33,18 @@ def test_a_grant_covers_the_call_it_was_given_for() -> None:
 )
 def test_a_grant_covers_nothing_else(wanted: Wanted) -> None:
     assert not covering([GRANT], wanted, now=1)
+
+
+@pytest.mark.parametrize(
+    "rated, needs, pattern",
+    [(True, (), ANY), (False, (), None), (False, WANTED.needs, None), (True, WANTED.needs, ANY)],
+)
+def test_a_grant_of_all_calls_of_a_tool_covers_each(
+    rated: bool, needs: tuple[Need, ...], pattern: str | None
+) -> None:
+    whole = replace(GRANT, id="whole", pattern=pattern)
+    other = replace(GRANT, pattern="ls")
+    assert covering([other, whole], replace(WANTED, rated=rated, needs=needs), now=1) == (whole,)
 
 
 def test_one_grant_of_many_is_enough() -> None:

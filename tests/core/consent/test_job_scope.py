@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from core.consent.rules import Autonomous, Deny, Interactive, Mode, Policy, for_subtask
-from tests.core.consent.judged import judge, tool, word
+from core.consent.decide import never_runs
+from core.consent.rules import Autonomous, Deny, Interactive, Mode, Policy, ScopeGrant, for_subtask
+from tests.core.consent.judged import OWNER, judge, tool, word
 
 IN, OUT = frozenset({"tool"}), frozenset[str]()
 
@@ -54,3 +55,19 @@ def test_a_subtask_has_what_it_was_given_and_never_delegates(mode: Mode, given: 
 @pytest.mark.parametrize("mode", [Autonomous((IN,), worker=OUT), Autonomous((OUT,)), Interactive(only=OUT)])
 def test_a_subtask_has_no_more_than_its_run(mode: Mode) -> None:
     assert isinstance(judge(tool("never"), mode=for_subtask(mode, IN)), Deny)
+
+
+@pytest.mark.parametrize(
+    "mode, hidden",
+    [
+        (Interactive(), False),
+        (Interactive(only=IN), False),
+        (Interactive(only=OUT), True),
+        (Autonomous((IN,)), False),
+        (Autonomous((OUT,)), True),
+        (Autonomous((OUT,), grants=(ScopeGrant("tool", "ls"),)), False),
+        (Autonomous((OUT,), grants=(ScopeGrant("other", "ls"),)), True),
+    ],
+)
+def test_a_tool_no_call_of_which_could_run_is_not_offered(mode: Mode, hidden: bool) -> None:
+    assert never_runs(tool(), OWNER, mode, Policy(), None) is hidden
