@@ -5,7 +5,17 @@ from dataclasses import replace
 import pytest
 
 from core.consent.decide import never_runs
-from core.consent.rules import Autonomous, Deny, Interactive, Mode, Policy, ScopeGrant, for_subtask
+from core.consent.rules import (
+    Autonomous,
+    Deny,
+    Interactive,
+    Mode,
+    Policy,
+    ScopeGrant,
+    for_subtask,
+    going_without,
+    still_granted,
+)
 from tests.core.consent.judged import OWNER, judge, tool, word
 
 IN, OUT = frozenset({"tool"}), frozenset[str]()
@@ -71,3 +81,12 @@ def test_a_subtask_has_no_more_than_its_run(mode: Mode) -> None:
 )
 def test_a_tool_no_call_of_which_could_run_is_not_offered(mode: Mode, hidden: bool) -> None:
     assert never_runs(tool(), OWNER, mode, Policy(), None) is hidden
+
+
+def test_what_an_unattended_run_loses_while_it_runs_is_lost_to_no_other() -> None:
+    granted = Autonomous((IN,), grants=(ScopeGrant("tool", "ls"), ScopeGrant("tool", "pwd")))
+    assert still_granted(granted, None) == granted
+    assert still_granted(granted, frozenset({("tool", "ls")})) == Autonomous((IN,), granted.grants[:1])
+    assert going_without(granted, IN) == Autonomous((IN,), granted.grants, left_out=IN)
+    attended = Interactive(only=IN)
+    assert (still_granted(attended, frozenset()), going_without(attended, IN)) == (attended, attended)

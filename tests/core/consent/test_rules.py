@@ -34,8 +34,8 @@ def named(name: str, **facts: object) -> ApprovalRule:
         ("shell", ASK, OWNER, ("shell",)),
         ("shell", ALWAYS, ANN, ("always-shell",)),
         ("memory_write", ASK, ANN, ("memory",)),
-        ("memorise", ASK, ANN, ()),
-        ("http", ALWAYS, ANN, ()),
+        ("memoryless", ASK, ANN, ()),
+        ("http", ALWAYS, ANN, ("always",)),
     ],
 )
 def test_the_first_rule_that_matches_counts(
@@ -49,6 +49,7 @@ def test_the_first_rule_that_matches_counts(
             named("shell", tool="shell"),
             named("memory", tool="memory_*"),
             named("late", tool="shell"),
+            named("always", risk=Requirement.ALWAYS_ASK),
         ],
         "owner",
     )
@@ -105,13 +106,38 @@ USUAL_S = OWN_S | {"shell": 5.0}
 
 
 class Laid:
-    """An admin policy that does not change."""
+    """An admin policy that does not change by itself."""
 
     def __init__(self, policy: AdminPolicy) -> None:
-        self._policy = policy
+        self.policy = policy
 
     def current(self) -> AdminPolicy:
-        return self._policy
+        return self.policy
+
+
+def test_rules_in_force_follow_the_admin_policy_and_the_configuration_and_report_each_change() -> None:
+    laid, told = Laid(AdminPolicy()), list[str]()
+    rules = EffectivePolicy(Policy(), LoopLimits(), laid)
+    rules.configure(Policy(), LoopLimits())  # nobody watches
+    laid.policy = AdminPolicy(disabled=frozenset({"http"}))
+    assert rules.policy().admin is laid.policy
+    rules.watch(lambda: told.append("changed"))
+    rules.policy()
+    assert told == []
+    laid.policy = AdminPolicy(disabled=frozenset({"shell"}))
+    for _ in range(2):
+        assert rules.policy().admin is laid.policy
+        assert told == ["changed"]
+    rules.configure(Policy(whitelist=frozenset({"shell"})), LoopLimits())
+    assert rules.policy().whitelist == {"shell"}
+    assert told == ["changed", "changed"]
+
+
+def test_a_setting_that_stays_as_loose_as_it_was_is_not_refused() -> None:
+    loose, strict = ApprovalSettings(preset=Preset.AUTO), ApprovalSettings(preset=Preset.MANUAL)
+    rules = EffectivePolicy(Policy(), LoopLimits(), Laid(AdminPolicy(ceiling=strict)))
+    assert rules.too_loose(OWNER, loose, loose) is None
+    assert rules.too_loose(OWNER, loose, strict) == ("preset", Preset.MANUAL)
 
 
 @given(configured, settings, settings, settings, settings, st.booleans())
