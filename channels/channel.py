@@ -7,6 +7,7 @@ as one.
 """
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
@@ -328,15 +329,18 @@ async def downloaded(
 
 
 DEFAULT_WAIT_S = 30.0
-"""The wait after a rate limit if the platform specifies none."""
+"""The wait after a rate limit if the platform specifies none, or none that can be read."""
+LONGEST_WAIT_S = 86_400.0
 
 
 def wait_s(headers: Mapping[str, str]) -> float:
-    """Return the wait that the Retry-After of a refused request asks for, in seconds: at least 1."""
+    """Return the wait that the Retry-After of a refused request asks for, in seconds: 1 to
+    LONGEST_WAIT_S."""
     try:
-        return max(float(headers.get("Retry-After") or DEFAULT_WAIT_S), 1.0)
+        asked_s = float(headers.get("Retry-After") or DEFAULT_WAIT_S)
     except ValueError:
         return DEFAULT_WAIT_S
+    return DEFAULT_WAIT_S if math.isnan(asked_s) else min(max(asked_s, 1.0), LONGEST_WAIT_S)
 
 
 def request_error(error: BaseException, platform: str) -> ChannelError:

@@ -10,6 +10,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from channels.channel import wait_s
 from channels.discord.client import DiscordClient
 from channels.slack.client import SlackClient
 from channels.telegram.addresses import Timeouts
@@ -128,3 +129,11 @@ async def test_what_telegram_refuses_is_read_as_it_means_it() -> None:
                 status = int(number)
                 assert await met(lambda: client.typing({"chat_id": 7})) is expected, one
         await client.close()
+
+
+@pytest.mark.parametrize(
+    "asked, expected_s",
+    [("7", 7), ("0", 1), ("-5", 1), ("inf", 86_400), ("1e30", 86_400), ("nan", 30), ("soon", 30), ("", 30)],
+)
+def test_a_wait_is_between_a_second_and_a_day_whatever_is_asked_for(asked: str, expected_s: float) -> None:
+    assert wait_s({"Retry-After": asked}) == expected_s
