@@ -141,6 +141,10 @@ async def test_an_abandoned_request_is_cancelled() -> None:
     request = await reader.readuntil(b"\r\n\r\n")
     assert request.startswith(b"GET /api/threads?limit=1 HTTP/1.1\r\n")
     assert b"\r\nHost: localhost\r\n" in request
+    interim = b"HTTP/1.1 100 Continue\r\nFiller: " + b"x" * 60_000 + b"\r\n\r\n"
+    for _ in range(800):  # more than the system keeps for a connection: once it is taken, the client reads
+        writer.write(interim)
+        await writer.drain()
     asked.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asked
