@@ -31,12 +31,14 @@ async def says(town: HubEverywhere, person: Person, text: str) -> str:
 
 
 async def goes(person: Person, command: str, answer: str) -> None:
-    """Give a command that goes back, again where the answer before it is still being sent."""
+    """Give a command that goes back, again where the turn before it hasn't quite ended: a preview may have
+    shown the whole answer."""
+    busy = [text for text in ("still sending", "still working") if text not in answer]
     told = -1
     async with asyncio.timeout(LIMIT_S):
         while True:
             shown = await person.transcript()
-            refused = sum("still sending" in one.text for one in shown)
+            refused = sum(any(text in one.text for text in busy) for one in shown)
             if refused > told:
                 told = refused
                 await person.commands(command)
