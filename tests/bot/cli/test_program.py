@@ -105,7 +105,7 @@ async def test_ctrl_c_ends_the_hub_while_the_model_hangs_and_the_turn_resumes_la
 async def test_no_secret_is_ever_logged(house: Hub) -> None:
     write_config(house, extra='[log]\nlevel = "debug"')
     house.model.fault(HttpError(401))
-    house.telegram.fail("drop", method="sendMessage", count=1)
+    house.telegram.fail("drop", method="getUpdates", count=1)
     house.telegram.fail("server_error", method="getUpdates", count=3, status=500)
     async with HubProcess(house.directory) as hub:
         house.telegram.user_sends_text(OWNER, "hello")
