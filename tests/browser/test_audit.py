@@ -38,6 +38,7 @@ async def recorded(hub: HubProcess) -> int:
     return int(state["records"])
 
 
+@pytest.mark.slow
 async def test_the_audit_is_verified_searched_and_exported(
     browser: Browser, tmp_path: Path, complaints: Complaints, screens: Screens
 ) -> None:

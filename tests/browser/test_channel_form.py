@@ -29,6 +29,7 @@ preset = "manual" # careful
 """
 
 
+@pytest.mark.slow
 async def test_a_channel_is_tried_added_and_speaks_after_the_restart(
     browser: Browser, tmp_path: Path, telegram: TelegramSimulator, complaints: Complaints
 ) -> None:

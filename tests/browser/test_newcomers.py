@@ -20,6 +20,7 @@ pytestmark = [
 CUT = ("ERR_", "Failed to fetch", "Failed to load resource")
 
 
+@pytest.mark.slow
 async def test_files_beyond_the_tenth_are_refused_in_a_toast(
     console: Console, complaints: Complaints
 ) -> None:
@@ -37,6 +38,7 @@ async def test_files_beyond_the_tenth_are_refused_in_a_toast(
     assert complaints.lines == []
 
 
+@pytest.mark.slow
 async def test_a_message_to_another_platform_is_shown_once(
     browser: Browser, tmp_path: Path, telegram: TelegramSimulator, complaints: Complaints
 ) -> None:
@@ -65,6 +67,7 @@ async def test_a_message_to_another_platform_is_shown_once(
     assert complaints.lines == []
 
 
+@pytest.mark.slow
 async def test_the_composer_says_that_the_hub_is_there_again(
     browser: Browser, tmp_path: Path, complaints: Complaints
 ) -> None:
@@ -86,6 +89,7 @@ async def test_the_composer_says_that_the_hub_is_there_again(
     assert [line for line in complaints.lines if not any(one in line for one in CUT)] == []
 
 
+@pytest.mark.slow
 async def test_a_card_that_is_edited_promises_nothing_about_always(
     console: Console, complaints: Complaints
 ) -> None:

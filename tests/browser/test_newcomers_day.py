@@ -60,6 +60,7 @@ class Newcomer:
         self.actions, self._began = 0, time.monotonic()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 async def test_a_newcomers_day_takes_few_actions(
     browser: Browser,

@@ -53,6 +53,7 @@ def hub(newcomers_hub: HubProcess) -> HubProcess:
     return newcomers_hub
 
 
+@pytest.mark.slow
 async def test_commands_and_cards_work_by_keyboard_and_settled_cards_are_one_line(
     console: Console, complaints: Complaints
 ) -> None:
@@ -99,6 +100,7 @@ async def test_commands_and_cards_work_by_keyboard_and_settled_cards_are_one_lin
     assert complaints.lines == []
 
 
+@pytest.mark.slow
 async def test_news_in_other_conversations_is_marked_unread_until_opened(
     console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
@@ -165,6 +167,7 @@ CODE = "In colors:\n\n```python\nfor n in [1]:  # count\n    print('n')\n```\n\n
 DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
+@pytest.mark.slow
 async def test_messages_have_colors_links_pictures_and_can_be_copied_retried_and_branched(
     console: Console, complaints: Complaints
 ) -> None:

@@ -45,10 +45,11 @@ async def texts(hub: HubProcess) -> str:
     return str([thread["title"] for thread in (await hub.api("GET", "/threads"))["threads"]])
 
 
+@pytest.mark.slow
 async def test_cookies_of_another_port_neither_take_over_nor_end_a_session(
     browser: Browser, hub: HubProcess, other: OtherPort, profile: Profile
 ) -> None:
-    size_chars = profile.pick(test=500, ci=4000, proof=4000)
+    size_chars = profile.pick(test=500, proof=4000)
     asked: list[Request] = []
     async with tab(browser) as page:
         console = Console(page, hub.url)
@@ -78,6 +79,7 @@ async def _cookie_of(request: Request) -> str:
     return (await request.all_headers()).get("cookie", "")
 
 
+@pytest.mark.slow
 async def test_a_page_of_another_port_reads_uses_and_ends_nothing(
     browser: Browser, hub: HubProcess, other: OtherPort
 ) -> None:

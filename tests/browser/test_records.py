@@ -10,6 +10,7 @@ from tests.harness.process import HubProcess
 pytestmark = [pytest.mark.chromium, pytest.mark.asyncio(loop_scope="session")]
 
 
+@pytest.mark.slow
 async def test_jobs_usage_and_why_pages_show_past_activity(
     browser: Browser, newcomers_hub: HubProcess, complaints: Complaints
 ) -> None:

@@ -27,6 +27,7 @@ MODEL = 'provider = "openai"\nmodel = "sim-1"\nbase_url = "{url}"\napi_key = "k"
 ROUTINE = {"name": "watch", "trigger": {"type": "manual"}, "action": ACTION}
 
 
+@pytest.mark.slow
 async def test_grants_are_shown_in_full_and_saved_unchanged(
     console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:
@@ -91,6 +92,7 @@ async def test_the_list_of_grants_names_their_routine_and_revokes_them(
     assert complaints.lines == []
 
 
+@pytest.mark.slow
 async def test_a_refused_line_is_shown_in_full_with_its_run(
     browser: Browser, tmp_path: Path, complaints: Complaints
 ) -> None:

@@ -31,6 +31,7 @@ command = ["{MARKUP}"]
 """
 
 
+@pytest.mark.slow
 async def test_a_model_added_in_settings_is_approved_and_used_at_once(
     browser: Browser, tmp_path: Path, complaints: Complaints, screens: Screens
 ) -> None:

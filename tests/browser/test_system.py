@@ -21,6 +21,7 @@ MARKUP = "<img src=x class=planted onerror=planted=1>"
 ERROR = {"at": "2026-11-21T10:00:00.000Z", "level": "error", "logger": "x", "message": MARKUP, "thread": "t"}
 
 
+@pytest.mark.slow
 async def test_the_system_is_seen_checked_paused_and_backed_up(
     browser: Browser, tmp_path: Path, complaints: Complaints, screens: Screens
 ) -> None:

@@ -52,6 +52,7 @@ async def tab_to(page: Page, name: str) -> None:
     raise AssertionError(f"{name} is not reached with Tab")
 
 
+@pytest.mark.slow
 async def test_tools_are_found_set_by_keyboard_undone_and_reset(
     browser: Browser, tmp_path: Path, complaints: Complaints, profile: Profile
 ) -> None:
@@ -103,6 +104,7 @@ async def test_tools_are_found_set_by_keyboard_undone_and_reset(
         assert complaints.lines == []
 
 
+@pytest.mark.slow
 async def test_notes_are_found_deleted_and_restored(
     browser: Browser, tmp_path: Path, complaints: Complaints, profile: Profile
 ) -> None:

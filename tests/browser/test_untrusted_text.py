@@ -163,6 +163,7 @@ SHOWN = """
 """
 
 
+@pytest.mark.slow
 async def test_whatever_text_the_api_answers_with_is_text(
     console: Console, hub: HubProcess, complaints: Complaints
 ) -> None:

@@ -44,6 +44,7 @@ async def test_a_suspended_hub_is_fenced(tmp_path: Path, point: Point) -> None:
     await suspended_at(tmp_path, point)
 
 
+@pytest.mark.slow
 async def test_a_suspended_hub_has_no_effect_that_needs_no_commit(tmp_path: Path) -> None:
     """A command's start is recorded, and so refused; a file is written by itself."""
     request = f"please call: write_file {json.dumps({'path': 'out', 'content': LINE})}"
@@ -64,6 +65,7 @@ async def test_nothing_is_lost_or_repeated_at_every_suspension_point(
     assert not failures, "\n".join(failures)
 
 
+@pytest.mark.slow
 async def test_nothing_is_taken_from_a_hub_that_lives(tmp_path: Path) -> None:
     async with open_mortal_hub(tmp_path, Setup()) as town:
         owner = await town.start(lease_s=LIVED_S)

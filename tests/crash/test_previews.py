@@ -182,6 +182,7 @@ async def strike_each(directory: Path, points: Sequence[Point], house: Setup) ->
     return failures
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 async def test_killed_anywhere_in_a_turn_with_previews_what_is_shown_is_what_is_stored(
     tmp_path: Path, profile: Profile, proof_record: ProofRecord

@@ -82,6 +82,7 @@ async def test_an_orderly_stop_is_not_a_crash(tmp_path: Path) -> None:
         assert [answer.text for answer in town.telegram.bot_messages(OWNER)] == ["it is done"]
 
 
+@pytest.mark.slow
 async def test_an_orderly_stop_is_not_a_crash_of_a_routine_run_either(tmp_path: Path) -> None:
     async with open_mortal_hub(tmp_path) as town:
         (town.directory / "held.json").write_text(json.dumps({"guardrails": {"rerun_interrupted": True}}))

@@ -8,6 +8,8 @@ import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import pytest
+
 from core.store.conversations import UNDONE
 from core.texts import NOTHING_TO_COMPACT
 from tests.everywhere.hub import HubEverywhere, open_hub_everywhere
@@ -334,6 +336,7 @@ class Counted:
         await self._person.commands(command)
 
 
+@pytest.mark.slow
 async def test_every_scene_on_every_channel(tmp_path: Path) -> None:
     async with open_hub_everywhere(tmp_path) as town, terminal(tmp_path) as at_terminal:
         await says(town, at_terminal, "terminal first")

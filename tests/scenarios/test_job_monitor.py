@@ -272,6 +272,7 @@ async def test_a_result_in_quiet_hours_is_sent_when_they_end_also_after_a_restar
         assert len([said for said in house.says(OWNER) if "It is late." in said]) == 1
 
 
+@pytest.mark.slow
 async def test_a_reply_reaches_only_a_persons_own_running_job_and_has_only_words(tmp_path: Path) -> None:
     async with open_hub(tmp_path, extra='groups = "all"') as house:
         telegram, bot = house.telegram, house.telegram.bot().user.username

@@ -78,6 +78,7 @@ async def test_an_event_may_be_emitted_in_chat(house: Hub) -> None:
     assert run.state is RunStatus.ATTENTION
 
 
+@pytest.mark.slow
 async def test_the_hub_emits_events_about_itself_and_a_failure_fires_no_further_one(house: Hub) -> None:
     watch = await made(house, listens("watch", source="hub", event_type="routine_failed", routine="broken"))
     begun = await made(house, listens("begun", source="hub", event_type="started"))

@@ -312,6 +312,7 @@ async def test_a_briefly_busy_model_goes_unnoticed(house: Hub, fault: HttpError,
 # ---------------------------------------------------------------- the store
 
 
+@pytest.mark.slow
 async def test_a_locked_database_stops_acceptance_and_everything_is_answered_afterwards(
     house: Hub, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -27,6 +27,7 @@ async def piped(directory: Path, text: str, *words: str) -> Ended:
     return await hubbub(directory, "chat", *words, stdin=text.encode())
 
 
+@pytest.mark.slow
 async def test_a_piped_message_is_answered_and_open_gates_are_reported(tmp_path: Path) -> None:
     greeted = await piped(tmp_path, "hello\n**you**\n")
     assert (greeted.code, greeted.err) == (0, "")

@@ -108,6 +108,7 @@ class Day:
 MAX_ACTIONS_A_DAY = {"first_tool": 4, "routine": 4, "live_output": 3, "member": 2, "model": 9, "pause": 2}
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 async def test_a_newcomers_day_in_a_terminal(
     tmp_path: Path, profile: Profile, proof_record: ProofRecord, capsys: pytest.CaptureFixture[str]

@@ -190,6 +190,7 @@ async def _says_oddly(hub: Hub) -> None:
             await api.until(f"/api/threads/{thread}", lambda page, wanted=wanted: wanted in str(page))
 
 
+@pytest.mark.slow
 async def test_stops_failures_servers_and_the_console_are_replayed(tmp_path: Path) -> None:
     (tmp_path / "hub").mkdir()
     extra = section(tmp_path)
@@ -481,6 +482,7 @@ async def test_events_committed_right_before_a_kill_are_replayed(tmp_path: Path)
         assert rows(tmp_path / "own", said) == rows(town.directory, said)
 
 
+@pytest.mark.slow
 async def test_what_was_stored_right_before_a_kill_is_replayed(tmp_path: Path) -> None:
     """Outcomes of calls, and beginnings and ends of runs and turns, that the hub did not live to record; and
     nothing that it did not live to store."""

@@ -113,6 +113,7 @@ async def test_a_bot_comes_back_after_a_refresh_and_hears_repetitions(
     assert (first["retry_num"], second["retry_num"], second["retry_reason"]) == (0, 1, "timeout")
 
 
+@pytest.mark.slow
 async def test_the_javascript_client_understands_the_web_api(
     sim: SlackSimulator, programs: Path, general: str
 ) -> None:
