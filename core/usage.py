@@ -88,13 +88,15 @@ class CallEnd:
     """The end of a call, for the row of its reservation.
 
     `tokens`, `micro_usd`: its reservation, made exact. `usage` None: no answer counted it, so that the
-    reservation stays. `made` False: the call was not made, and its row is removed."""
+    reservation stays. `made` False: the call was not made, and its row is removed. `plan_step`: the step of
+    a job's plan that it was for, as `RunMeter.plan_step`."""
 
     id: str
     tokens: int = 0
     micro_usd: int = 0
     usage: Usage | None = None
     made: bool = True
+    plan_step: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,8 @@ class UsageBy(StrEnum):
     ROUTINE = "routine"
     THREAD = "thread"
     JOB = "job"
+    STEP = "step"
+    """The step of a job's plan."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -345,7 +345,7 @@ def why(
 @app.command()
 def usage(
     by: Annotated[
-        Literal["day", "model", "user", "kind", "routine", "thread", "job"],
+        Literal["day", "model", "user", "kind", "routine", "thread", "job", "step"],
         typer.Option("--by", help="The thing that is added up by."),
     ] = "day",
     days: Annotated[

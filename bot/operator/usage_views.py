@@ -3,6 +3,7 @@
 Costs are in micro-USD, and times in microseconds UTC.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Self
 from zoneinfo import ZoneInfo
@@ -81,7 +82,7 @@ async def usage_listing(store: "Store", by: UsageBy, days: int, now: int, config
     views = tuple(
         UsageView.of(
             row,
-            names.get(row.key) or _name(by, row.key, timezone),
+            names.get(row.key) or _name(by, row.key, names, timezone),
             free=row.key in free if by is UsageBy.MODEL else all_free,
         )
         for row in rows
@@ -100,15 +101,18 @@ async def _names(store: "Store", by: UsageBy) -> dict[str, str]:
                 rows = await store.routines.routines(person.user.user_id)
                 names |= {row.id: row.text.name for row in rows}
             return names
-        case UsageBy.JOB:
+        case UsageBy.JOB | UsageBy.STEP:
             return {job.id: f"{job.short_id} {job.title}" for job in await store.jobs.jobs(None, JOBS_NAMED)}
         case _:
             return {}
 
 
-def _name(by: UsageBy, key: str, timezone: str) -> str:
+def _name(by: UsageBy, key: str, names: Mapping[str, str], timezone: str) -> str:
     if by is UsageBy.DAY:
         return f"{datetime.fromtimestamp(int(key) // SECOND_US, ZoneInfo(timezone)):%Y-%m-%d}"
+    if by is UsageBy.STEP and key:
+        job_id, _, step = key.partition(" ")
+        return f"{names.get(job_id, job_id)}: {f'step {step}' if step.isdecimal() else step}"
     return key or "(none)"
 
 

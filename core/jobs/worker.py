@@ -85,8 +85,8 @@ class PlannedRun(JobRun):
 
     async def join_input(self) -> bool:
         joined = await super().join_input()
-        if joined:
-            self._plan = None  # the same transaction has ended it
+        if joined:  # the same transaction has ended it
+            self._plan = self._models.models.meter.plan_step = None
         return joined
 
     async def call_model(self, *, with_tools: bool) -> ModelReply:
@@ -106,7 +106,9 @@ class PlannedRun(JobRun):
         if made >= len(self._plan.steps):
             return await self._completion()
         await self._judge_anew()
-        self._models.models.meter.hold(self._calls.take_reserved())  # given back with the step
+        meter = self._models.models.meter
+        meter.hold(self._calls.take_reserved())  # given back with the step
+        meter.plan_step = str(made + 1)
         step = self._plan.steps[made]
         call = CallRequest("", step.tool, step.arguments, step.reasoning)
         return ModelReply("", (call,), NOTHING_USED, ORIGIN)
@@ -118,12 +120,13 @@ class PlannedRun(JobRun):
         tools = pipeline.offered(owner, self._standing.disabled, self._mode)
         try:
             reply = await self._ask(
+                "plan",
                 ModelRequest(
                     system=self._planner(tools),
                     conversation=(*in_call_order(self._said), Note(ASK_PLAN)),
                     max_output_tokens=PLAN_TOKENS,
                     temperature=TEMPERATURE,
-                )
+                ),
             )
             if reply.truncated:
                 raise UnusablePlan("it is too long")
@@ -160,12 +163,13 @@ class PlannedRun(JobRun):
     async def _completion(self) -> ModelReply | None:
         """Ask whether the job is done after its plan. Return its last words; None if work is left."""
         reply = await self._ask(
+            "check",
             ModelRequest(
                 system=self._prompt(True),
                 conversation=(*in_call_order(self._said), Note(ASK_COMPLETION)),
                 tools=(FINISH,),
                 max_output_tokens=MAX_OUTPUT_TOKENS,
-            )
+            ),
         )
         self._offered = False
         if {call.tool for call in reply.calls} == {FINISH.name}:
@@ -176,12 +180,17 @@ class PlannedRun(JobRun):
         await self._end_plan(UNFINISHED, Note(f"Remaining work: {left}"))
         return None
 
-    async def _ask(self, request: ModelRequest) -> ModelReply:
-        self._models.models.meter.hold(self._calls.take_reserved())
-        return await self._models.reply(request, self._reserve)
+    async def _ask(self, step: str, request: ModelRequest) -> ModelReply:
+        meter = self._models.models.meter
+        meter.hold(self._calls.take_reserved())
+        meter.plan_step = step
+        try:
+            return await self._models.reply(request, self._reserve)
+        finally:
+            meter.plan_step = None
 
     async def _end_plan(self, status: str, note: Note | None = None) -> None:
-        self._plan = None
+        self._plan = self._models.models.meter.plan_step = None
         jobs, models = self._services.store.jobs, self._run.trace()
         await patiently(lambda: jobs.end_plan(self._start.run_id, status, models, note), self._services.clock)
         self._run.kept(models)

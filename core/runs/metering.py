@@ -134,7 +134,9 @@ class RunMeter:
     """The calls of one start of a run.
 
     `used`: everything its calls have used, unanswered ones with their reservations as input.
-    `alive`: called with each piece of a reply."""
+    `alive`: called with each piece of a reply.
+    `plan_step`: the step of a job's plan that calls are for now: `plan`, its number, or `check`; None: of
+    none."""
 
     def __init__(
         self,
@@ -154,6 +156,7 @@ class RunMeter:
         self._ends: dict[str, CallEnd] = {}
         self.used = NOTHING_USED
         self.alive: Callable[[], None] = _unnoticed if run is None else run.alive
+        self.plan_step: str | None = None if run is None else run.plan_step
 
     def of_subtask(self) -> "RunMeter":
         """Return the meter of a subtask of the run, whose calls are the run's."""
@@ -253,7 +256,9 @@ class RunMeter:
             self._held = None
 
     def _ended(self, reserved: Reservation, usage: Usage | None) -> None:
-        self._ends[reserved.id] = CallEnd(reserved.id, reserved.tokens, reserved.micro_usd, usage)
+        self._ends[reserved.id] = CallEnd(
+            reserved.id, reserved.tokens, reserved.micro_usd, usage, plan_step=self.plan_step
+        )
         self._charge(usage or Usage(reserved.tokens, cost_micro_usd=reserved.micro_usd))
 
     def _charge(self, charged: Usage) -> None:

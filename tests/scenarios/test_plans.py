@@ -13,6 +13,7 @@ import pytest
 from core.gates import ToolSetting
 from core.job import JobState, PlanState
 from core.transcript import ResultStatus, ToolResult
+from tests.bot.web.api_client import client
 from tests.core.tools.processes_support import shells_in, until
 from tests.harness.telegram_hub import OWNER, Hub, open_hub
 from tests.scenarios.test_jobs import becomes, calls_of, started
@@ -87,6 +88,20 @@ async def test_a_plan_is_carried_out_whole_without_a_model_call_between_its_step
         # No reservation of a call that was not made is left.
         counted = [one.counted or () for one in house.model.log.all()]
         assert job.input_tokens + job.output_tokens == sum(sum(tokens) for tokens in counted)
+
+
+async def test_calls_are_counted_by_the_step_of_a_plan(tmp_path: Path) -> None:
+    part = {"tool": "delegate", "parameters": {"task": "count the stars"}, "reasoning": "to know"}
+    async with open_hub(tmp_path, extra=PLANNING) as house, client(tmp_path) as api:
+        house.model.enqueue(text(plan(WRITES[0], part)), text("There are nine."), FINISHED)
+        named = await started(house, "/job --tools shell,delegate count the stars and note it")
+        job = await becomes(house, named, JobState.COMPLETED)
+        counted = {one.counted[:2] for one in house.model.log.all()}
+        rows = (await api.get("/api/usage?by=step"))["rows"]
+        assert {row["name"] for row in rows} == {
+            f"{job.short_id} {job.title}: {step}" for step in ("plan", "step 2", "check")
+        }
+        assert {(row["input_tokens"], row["output_tokens"]) for row in rows} == counted
 
 
 async def test_clear_words_end_a_job_after_its_plan(tmp_path: Path) -> None:

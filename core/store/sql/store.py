@@ -69,6 +69,7 @@ _KEYS = {
     UsageBy.ROUTINE: "coalesce(routine_id, '')",
     UsageBy.THREAD: "coalesce(thread_id, '')",
     UsageBy.JOB: "coalesce(job_id, '')",
+    UsageBy.STEP: "coalesce(job_id || ' ' || plan_step, '')",
 }
 
 

@@ -85,7 +85,7 @@ def settle(tx: Transaction, ends: Sequence[CallEnd]) -> int:
         settled += tx.run(
             "UPDATE usage SET state = ?, reserved_tokens = ?, reserved_micro_usd = ?, micro_usd = ?,"
             " input_tokens = ?, output_tokens = ?, cached_input_tokens = ?, cache_write_tokens = ?,"
-            " settled_at = ?, fence = NULL WHERE id = ? AND state = 'reserved'",
+            " plan_step = ?, settled_at = ?, fence = NULL WHERE id = ? AND state = 'reserved'",
             "estimated" if used is None else "settled",
             end.tokens,
             end.micro_usd,
@@ -94,6 +94,7 @@ def settle(tx: Transaction, ends: Sequence[CallEnd]) -> int:
             None if used is None else used.output_tokens,
             None if used is None else used.cached_input_tokens,
             None if used is None else used.cache_write_tokens,
+            end.plan_step,
             tx.clock.now(),
             end.id,
         )
