@@ -16,7 +16,7 @@ from tests.plugins.proof import ProofRecord
 async def test_a_streamed_reply_takes_a_third_of_the_official_clients_time_at_most(
     tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
-    """The gate of benchmarks.model_stream, which counts where nothing else has the processor: in the proof."""
+    """The gate of benchmarks.model_stream, which counts where nothing else runs: in the proof."""
     figures = tmp_path / "figures.json"
     bench = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "benchmarks.model_stream", "--json", str(figures)),
