@@ -27,6 +27,12 @@ async def test_jobs_usage_and_why_pages_show_past_activity(
         await console.open("usage")
         models = page.locator("section", has=page.get_by_role("heading", name="Models,"))
         await expect(models.get_by_role("row").filter(has_text="demo")).to_contain_text("free")
+        (today,) = (await newcomers_hub.api("GET", "/usage?by=day"))["rows"]
+        tokens = f"{today['input_tokens'] + today['output_tokens']:,} tokens"
+        plot = page.get_by_role("img", name=f"Usage of the last 30 days; the highest bar is {tokens}")
+        await expect(plot.locator("g")).to_have_count(30)
+        bars = plot.locator("g", has=page.locator("rect"))
+        await expect(bars.locator("title")).to_have_text([f"{today['name']}: free, {tokens}"])
         await console.open("jobs")
         await page.get_by_role("link").filter(has_text=job["short_id"]).click()
         await expect(page.get_by_role("list", name="Events")).to_contain_text("result completed")

@@ -196,6 +196,24 @@ def said_expected(row: Failure, place: str) -> list[str]:
             return fixes or [row.said.strip()]
 
 
+REASONS = {
+    DOWN: "it is not reachable, or overloaded",
+    BROKE: "its reply broke off, or was not readable",
+    LONG: "the conversation is too long for it",
+    texts.MODEL_ORDER_CONFLICT: "it refused the order of the messages",
+    texts.MODEL_REFUSED: "it refused the request",
+    texts.EMPTY_REPLY: texts.EMPTY_WITH_TOOLS,
+}
+"""The reason in the event of a failure, by what is read when it stays so."""
+RATE_LIMITED = "its provider limits the rate of requests"
+
+
+def reason_expected(row: Failure) -> str:
+    if row.mends is not None:
+        return texts.FAULTS[row.mends][0]
+    return RATE_LIMITED if row.name.startswith("429") else REASONS[row.said]
+
+
 def plant(row: Failure, at: ModelSimulator, provider: str) -> None:
     fault = None if row.fault == "refused" else row.fault
     if provider == "anthropic":
@@ -231,6 +249,11 @@ async def test_a_failure_at_any_place_costs_bounded_calls_and_leaves_one_answer(
         if row.kind is Kind.OVERFLOW and place == "last":
             met[1] = (failing_name, 1, 1)  # the first model refused, and is not called again
         assert failures_in(events) == first + met
+        failures = [one["data"] for one in events if one["type"] == "candidate_failed"]
+        reported = {(one["provider"], one["error"]) for one in failures if one["model"] == failing_name}
+        assert reported == ({(provider, reason_expected(row))} if failed else set())
+        selected = [one["data"] for one in events if one["type"] == "model_selected"]
+        assert (selected[0]["provider"], selected[0]["model"]) == (provider, "main")
         said = said_expected(row, place)
         assert await house.says() == said
         _judge_events(events, row, place, said[0])

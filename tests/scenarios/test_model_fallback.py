@@ -15,7 +15,7 @@ from core.runs.model_list import OPENS_AFTER
 from tests.harness.telegram_hub import LIMIT_S, OWNER
 from tests.scenarios.model_house import House, attempts_of, failures_in, open_house
 from tests.scenarios.routine_house import fired
-from tests.simulators.model import Drop, Hold, HttpError, Prompt, Reply, ToolCall
+from tests.simulators.model import Drop, Hold, HttpError, Prompt, Reply, ToolCall, tools
 from tests.simulators.model.faults import Fault
 
 STORY = "Once upon a time there was a model that told a long story, word by word. " * 2
@@ -295,14 +295,28 @@ async def test_attempts_spent_by_a_turn_survive_a_wait_for_a_person(tmp_path: Pa
         assert [len(one["failures"]) for one in kept] == [0, 4]
 
 
-async def test_every_log_line_of_a_run_names_the_run_and_its_thread(tmp_path: Path) -> None:
+async def test_every_log_line_of_a_run_names_the_run_and_its_thread(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", logger="core")
     async with open_house(tmp_path) as house:
-        house.main.fault(HttpError(500), times=None)
-        events = await house.told("please call: time {}")
+        log = tmp_path / "data" / "hub.log"
+        await house.hub.settled_sends()
+        before = len(log.read_text().splitlines())
+        house.main.enqueue(Reply(""), fault=HttpError(500))
+        house.main.enqueue(Reply(""))
+        house.main.enqueue(tools(ToolCall("time", {}), ToolCall("shell", {"command": 1})))
+        house.main.enqueue(Reply(""), fault=HttpError(401))
+        house.backup.fault(HttpError(500), times=None)
+        events = await house.told("look at the clock")
         run = next(event["data"]["run"] for event in events if event["type"] == "run_started")
-        lines = [json.loads(line) for line in (tmp_path / "data" / "hub.log").read_text().splitlines()]
-        (failed, *more) = [line for line in lines if line["message"].startswith("model.failed")]
-        assert {(line.get("run"), line.get("thread")) for line in (failed, *more)} == {(run, house.thread_id)}
+        lines = [json.loads(line) for line in log.read_text().splitlines()[before:]]
+        places: dict[str, set[tuple[str | None, str | None]]] = {}
+        for line in lines:
+            places.setdefault(line["message"].split()[0], set()).add((line.get("run"), line.get("thread")))
+        places.pop("inbox.handled", None)  # logged when the message is accepted, before there is a run
+        kinds = ("model.failed", "model.empty_reply", "call.finished", "call.refused", "turn.failed")
+        assert places == {kind: {(run, house.thread_id)} for kind in kinds}
 
 
 # ---------------------------------------------------------------- routines

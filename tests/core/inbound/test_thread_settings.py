@@ -126,26 +126,35 @@ async def test_a_model_that_is_gone_is_named(front: Front) -> None:
     assert "The chosen model old is not configured any more" in await told(front, "/model")
 
 
-async def test_a_button_sets_it_once_and_only_for_its_own_conversation(front: Front) -> None:
+@pytest.mark.parametrize(
+    "command, labels, chosen",
+    [
+        ("/model", ["main", "Big", "✓ default"], ModelChoice("Big")),
+        ("/think", ["off", "low", "medium", "high", "✓ default"], ModelChoice(None, Thinking.LOW)),
+    ],
+)
+async def test_a_button_sets_it_once_and_only_for_its_own_conversation(
+    front: Front, command: str, labels: list[str], chosen: ModelChoice
+) -> None:
     """Another person who sees the buttons, the owner of the hub too, chooses nothing with them."""
     await front.store.people.ensure_user("mia", Role.MEMBER, "Mia")
     await front.store.people.link_account("mia", "chat", "m", "Mia")
     for person in ("m", OWNER_ACCOUNT, "gus"):
         await front.says(person, "hello")
-    (row,) = (await front.says("m", "/model")).outbox
+    (row,) = (await front.says("m", command)).outbox
     menu_id = row.message.gate_id or ""
-    assert [choice.label for choice in row.message.choices] == ["main", "Big", "✓ default"]
+    assert [choice.label for choice in row.message.choices] == labels
     for person in (OWNER_ACCOUNT, "gus"):
         assert (await front.presses(person, menu_id, 1)).outcome == "refused: no such request"
     assert await kept(front) == [UNSET] * 3
 
     pressed = await front.presses("m", menu_id, 1)
-    assert (pressed.outcome, pressed.answer) == ("command: /model", "M: /model Big")
-    assert ThreadSettings(chosen=ModelChoice("Big")) in await kept(front)
+    assert (pressed.outcome, pressed.answer) == (f"command: {command}", f"M: {command} {labels[1]}")
+    assert ThreadSettings(chosen=chosen) in await kept(front)
     changed = next(row.message for row in pressed.outbox if row.edit_of is not None)
-    assert (changed.choices, changed.outcome) == ((), "M: /model Big")
+    assert (changed.choices, changed.outcome) == ((), f"M: {command} {labels[1]}")
 
     again = await front.presses("m", menu_id, 0)
-    assert (again.outcome, again.answer) == ("ignored: said before", "M: /model Big")
-    assert ThreadSettings(chosen=ModelChoice("Big")) in await kept(front)
+    assert (again.outcome, again.answer) == ("ignored: said before", f"M: {command} {labels[1]}")
+    assert ThreadSettings(chosen=chosen) in await kept(front)
     assert (await front.presses("m", menu_id, 7)).outcome == "refused: no such request"
