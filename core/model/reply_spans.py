@@ -14,6 +14,7 @@ DOUBT_LIMIT_CHARS = 20_000
 """The length after which code or a string that holds a closing tag is taken to have no end."""
 _RUNS = frozenset([Kind.TICKS, Kind.TILDES])
 _LINE_ENDS = frozenset([Kind.NEWLINE, Kind.END])
+_TEXT, _TAG, _TICKS, _END = Kind.TEXT, Kind.TAG, Kind.TICKS, Kind.END  # looked at for each word of a reply
 
 
 class Span(Protocol):
@@ -130,12 +131,12 @@ class Thinking:
             self._doubt_chars += len(token.raw)
         if tag is not None and tag.closing and self._is_closed_by(tag):
             return []
-        is_plain = (kind is Kind.TEXT or kind is Kind.TAG) and not self._blank and self._fence is None
+        is_plain = (kind is _TEXT or kind is _TAG) and not self._blank and self._fence is None
         if self._heeds_code and not is_plain and self._code_ends_late(token):
             return self._from_doubtful_end()
-        if self._after is not None and (kind is Kind.END or self._doubt_chars > DOUBT_LIMIT_CHARS):
+        if self._after is not None and (kind is _END or self._doubt_chars > DOUBT_LIMIT_CHARS):
             return self._from_doubtful_end()
-        if kind is Kind.END:
+        if kind is _END:
             return [*self._final, token]
         if tag is not None and tag.name == FINAL:
             if not (self._pipe or self._fence or self._ticks):
@@ -170,7 +171,7 @@ class Thinking:
         elif self._blank and opens_fence(token):
             self._fence, self._blank = FenceLines(token.raw), False
         else:
-            if token.kind is Kind.TICKS:
+            if token.kind is _TICKS:
                 self._meet_ticks(token.raw)
             self._blank = self._blank and token.raw.isspace()
         return False
