@@ -1,4 +1,4 @@
-"""Buttons that speak for a person: the models of `/model`, and what a reply suggests to say next."""
+"""Buttons that speak for a person: those of `/model` and `/think`, and what a reply suggests to say next."""
 
 from pathlib import Path
 from typing import Any
@@ -28,12 +28,17 @@ async def test_a_press_puts_a_model_first_and_the_others_stay_its_fallback(tmp_p
         assert (len(house.main.log), len(house.backup.log)) == (1, 1)
         turn = (await house.api.get("/api/why?query=who is it"))["events"][0]["turn"]
         assert (turn["model"], turn["chosen"]) == ("backup", "model backup first")
+        hub.telegram.user_sends_text(OWNER, "/think")
+        assert await hub.pressed(OWNER, await hub.card(OWNER), 2) == "Olivia: /think medium"
+        await hub.telegram.wait_text(OWNER, "effort medium here (chosen here)", timeout_s=LIMIT_S)
 
         await hub.stop()
         hub.telegram.user_sends_text(OWNER, "and now")
         await hub.start()
         await hub.telegram.wait_text(OWNER, "You said: and now", timeout_s=LIMIT_S)
         assert (len(house.main.log), len(house.backup.log)) == (1, 2)
+        efforts = [asked.body.get("reasoning_effort") for asked in house.backup.log.all()]
+        assert efforts == [None, "medium"]
 
 
 async def test_a_suggestion_is_said_once_however_often_it_is_pressed(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from core.errors import (
     ModelUnavailable,
 )
 from core.events import CandidateFailed
-from core.model.base import ImagePart, ModelAbilities, Price, ReplyDelta, StopReason, Thinking
+from core.model.base import ImagePart, ModelAbilities, Price, ReplyDelta, StopReason, Thinking, ToolSpec
 from core.runs.attempts import (
     LONGEST_WAIT_S,
     MAX_FAILED_ATTEMPTS,
@@ -45,7 +45,7 @@ from core.runs.model_list import (
 from core.safety.leaks import LeakDetector
 from core.usage import CallEnd, CallKind, Payer, Reservation, Usage
 from tests.clock import ManualClock
-from tests.core.model.support import ScriptedModel, asking
+from tests.core.model.support import TIME, ScriptedModel, asking
 from tests.core.runs.models_bench import Bench, fine, reply, scripted, unrecorded
 
 BUSY = ModelUnavailable("busy")
@@ -386,6 +386,15 @@ async def test_without_a_larger_window_the_overflow_surfaces_and_no_other_model_
     assert [event.error for event in run.events if isinstance(event, CandidateFailed)] == [
         texts.failure_reason(ContextOverflow(""))
     ]
+
+
+@pytest.mark.parametrize("tools, reason", [([TIME], texts.EMPTY_WITH_TOOLS), ([], texts.EMPTY_TEXT)])
+async def test_the_reason_of_an_empty_reply_says_whether_tools_were_offered(
+    tools: list[ToolSpec], reason: str
+) -> None:
+    run = Bench([scripted("a", fine(""), fine(""))]).run()
+    await run.models.reply(lambda _: asking("Hi", tools=tools), None, repeats_empty=True)
+    assert [one.error for one in run.events if isinstance(one, CandidateFailed)] == [reason] * 2
 
 
 async def test_steps_that_make_room_are_taken_in_their_order_and_each_once() -> None:
