@@ -128,7 +128,7 @@ FAULTS: Mapping[ModelFault, tuple[str, str]] = {
         "Install the package that provides it, or correct entry_point in its [[models]] section.",
     ),
     ModelFault.OWN_TOOLS: (
-        "its program has tools of its own, which would run without anybody's approval",
+        "its program has tools of its own, which would run without approval",
         "Use a version of the program for which `hubbub doctor` reports no problem.",
     ),
 }
@@ -149,7 +149,7 @@ TOOL_LEFT_OUT = (
 )
 MODEL_LEARNED = (
     "The provider of the model {model} refused a part of a request: {lessons}. I leave it out from now on, "
-    "and learn it anew after each start. To avoid that, {fixes}."
+    "and detect it again after each start. To avoid that, {fixes}."
 )
 
 MODEL_UNREACHABLE = "I can't reach the language model right now. Please try again in a moment."
@@ -169,7 +169,7 @@ CONTEXT_TOO_LONG = (
     "This conversation is too long for the model. Send a shorter message, or start over with /new."
 )
 ALLOWANCE_USED_UP = "The daily limit for guests has been reached. Please try again tomorrow."
-BUDGET_STOPPED = "Stopped: a budget for model calls is used up, and going on was not approved."
+BUDGET_STOPPED = "Stopped: a budget for model calls is used up, and continuing was not approved."
 EMPTY_WITH_TOOLS = "it returned neither text nor a tool call, although tools were offered"
 EMPTY_TEXT = "it returned an empty reply"
 EMPTY_REPLY = "The model returned an empty reply. Please rephrase your message."

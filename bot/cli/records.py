@@ -86,7 +86,7 @@ def verify(path: Path | None, head: str | None, *, as_json: bool) -> None:
     else:
         tell(verified)
         if noted and not any(head.number for head in noted) and verified.head is not None:
-            typer.echo(f"{HEADS_NAME} begins anew at the next start of the hub, as after a restore.")
+            typer.echo(f"{HEADS_NAME} starts over at the next start of the hub, as after a restore.")
     require_sound(verified)
 
 

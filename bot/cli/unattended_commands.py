@@ -307,7 +307,7 @@ def _trigger(
 
 
 jobs_commands = typer.Typer(
-    help="Look at jobs, and manage them: work in the background.", no_args_is_help=True
+    help="Start, follow and manage jobs: work in the background.", no_args_is_help=True
 )
 
 JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's ID, short or long.")]

@@ -173,11 +173,11 @@ EXPLAINED: Mapping[str, tuple[str, str]] = {
     ),
     "approvals.max_rounds": (
         "Rounds without a person",
-        f"Most model rounds of one turn since a person last decided. {_ASKS_THEN}",
+        f"Maximum model rounds of one turn since a person last decided. {_ASKS_THEN}",
     ),
     "approvals.max_tools": (
         "Tool calls without a person",
-        f"Most tool calls of one turn since a person last decided. {_ASKS_THEN}",
+        f"Maximum tool calls of one turn since a person last decided. {_ASKS_THEN}",
     ),
     "approvals.tool_timeout_s": (
         "Tool time limit (s)",
@@ -186,32 +186,35 @@ EXPLAINED: Mapping[str, tuple[str, str]] = {
     ),
     "approvals.loop_timeout_s": (
         "Turn time limit (s)",
-        "Most seconds of one turn since a person last decided, without the time spent waiting for people."
+        "Maximum seconds of one turn since a person last decided, without the time spent waiting for people."
         f" {_ASKS_THEN}",
     ),
-    "approvals.shell_per_minute": ("Shell calls per minute", "Most shell calls of each person in a minute."),
-    "approvals.shell_per_hour": ("Shell calls per hour", "Most shell calls of each person in an hour."),
+    "approvals.shell_per_minute": (
+        "Shell calls per minute",
+        "Maximum shell calls of each person in a minute.",
+    ),
+    "approvals.shell_per_hour": ("Shell calls per hour", "Maximum shell calls of each person in an hour."),
     "approvals.expires_after_s": (
         "Approval requests expire after (s)",
         "Seconds until an approval request or question expires; 86400 is one day.",
     ),
     "budget.daily_usd": (
         "Daily budget (USD)",
-        "Most US dollars that all model calls of a day may cost; 0: no limit. Beyond it, a chat asks the"
+        "Maximum US dollars that all model calls of a day may cost; 0: no limit. Beyond it, a chat asks the"
         " owner whether to go on, and routines stop. Needs prices in [[models]], or models whose price is"
         " built in.",
     ),
     "budget.per_user_daily_usd": (
         "Daily budget per person (USD)",
-        "Most US dollars that the model calls made for each person may cost in a day; 0: no limit.",
+        "Maximum US dollars that the model calls made for each person may cost in a day; 0: no limit.",
     ),
     "budget.hourly_model_calls": (
         "Model calls per hour",
-        "Most model calls in any 60 minutes, of all people and routines together; 0: no limit.",
+        "Maximum model calls in any 60 minutes, of all people and routines together; 0: no limit.",
     ),
     "access.sender_per_minute": (
         "Messages per person and minute",
-        "Most messages per person per minute, also across restarts; 0: no limit. The owner has no limit.",
+        "Maximum messages per person per minute, also across restarts; 0: no limit. The owner has no limit.",
     ),
     "agent.context_tokens": (
         "Tokens per request",
@@ -223,7 +226,7 @@ EXPLAINED: Mapping[str, tuple[str, str]] = {
         "Longest answer of a chat turn, in tokens. A model's own limit may be lower; reasoning has tokens of"
         " its own.",
     ),
-    "agent.max_waiting": ("Waiting messages", "Most queued messages in one thread; the hub refuses more."),
+    "agent.max_waiting": ("Waiting messages", "Maximum queued messages in one thread; the hub refuses more."),
 }
 """The keys that can be changed here, each with its label and its explanation, as in config.example.toml."""
 _SHOWN = frozenset({"hub", "http", "workspace", "policy"})

@@ -226,7 +226,7 @@ async def _tried(settings: "ModelSettings", loaded: "Loaded") -> Finding:
                 problem = str(error).removeprefix(f"{what}: ")
         if written.exists() or orders.has_leaked:
             did = "wrote a file" if written.exists() else "read a file"
-            return broken(what, f"the CLI {did} on its model's order, without anybody's approval", FIX)
+            return broken(what, f"the CLI {did} on its model's order, without approval", FIX)
         if orders.offered:
             return broken(what, f"the CLI offers tools of its own: {', '.join(orders.offered)[:200]}", FIX)
         if problem or not orders.was_asked:

@@ -317,7 +317,7 @@ def continue_title(reason: str) -> str:
 
 def budget_title(reason: str) -> str:
     """Return the headline of a budget gate. `reason` is a sentence."""
-    return f"{reason} Shall I go on with this request?"
+    return f"{reason} Continue with this request?"
 
 
 def budget_rounds(rounds: int) -> str:

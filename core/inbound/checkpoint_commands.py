@@ -137,8 +137,7 @@ NOTHING_TO_DELETE = "There is no conversation to delete here."
 DELETE_USAGE = "Type /delete to delete this conversation. I ask before I do."
 NOTHING_TO_EXPORT = "There is no conversation to export here."
 EXPORT_IN_PRIVATE = (
-    "I send exports only where nobody else can read along. Type /thread and the ID or title there,"
-    " then /export."
+    "I send exports only in private conversations. Type /thread and the ID or title there, then /export."
 )
 EXPORT_FIRST = "Export first"
 EXPORTING = "The export comes as a file. This card stays here."
@@ -154,12 +153,10 @@ RENAME_USAGE = "Type /rename and a title."
 CLOSED_ALREADY = "This conversation is closed already. Your next message starts a new one."
 NO_THREADS = "You have no conversations yet. Send a message to start one."
 NO_SUCH_THREAD = "You have no conversation with that ID or title. /threads lists yours."
-NO_THREADS_HERE = (
-    "You have no conversations here yet. Your others are listed where nobody else can read along."
-)
+NO_THREADS_HERE = "You have no conversations here yet. Your others are listed in private conversations."
 NO_SUCH_THREAD_HERE = (
     "You have no conversation here with that ID or title. /threads lists those of this place; your others are"
-    " listed where nobody else can read along."
+    " listed in private conversations."
 )
 YOUR_THREADS_HERE = "Your conversations here, the most recently active first:"
 YOUR_THREADS = "Your conversations, the most recently active first:"

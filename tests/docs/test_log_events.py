@@ -47,6 +47,7 @@ def test_the_table_lists_each_event_with_its_levels_and_fields() -> None:
         for row in rows(PAGE, "event")
     }
     assert told == found
+    assert len(told) == len(rows(PAGE, "event")), "an event has two rows"
 
 
 def test_the_table_says_what_each_event_means() -> None:

@@ -1,6 +1,8 @@
 """The page for operators: its unit starts what there is, and its tables name what the hub says."""
 
+import ast
 import configparser
+from collections.abc import Iterator
 from pathlib import Path
 
 from bot.cli.commands import app
@@ -8,6 +10,7 @@ from bot.runtime import USAGE
 from channels.manager import Phase
 from tests.docs.reading import code
 from tests.docs.test_statements import rows
+from tests.tree import ROOT
 
 PAGE = Path("docs/operating.md")
 
@@ -23,6 +26,33 @@ def test_the_unit_names_commands_that_are_there() -> None:
     assert service["ExecReload"].endswith(" config reload")
     assert "reload" in {command.name for command in config.registered_commands}
     assert int(service["RestartPreventExitStatus"]) == USAGE
+
+
+def timers() -> Iterator[str]:
+    """Yield the name of each timer that the product sets."""
+    for package in ("core", "channels", "bot"):
+        for file in sorted((ROOT / package).rglob("*.py")):
+            constants = dict[str, ast.expr]()
+            for node in ast.walk(tree := ast.parse(file.read_text())):
+                match node:
+                    case ast.Assign([ast.Name(name)], value):
+                        constants[name] = value
+                    case ast.Assign([ast.Tuple(names)], ast.Tuple(values)):
+                        constants |= dict(zip(map(ast.unparse, names), values, strict=True))
+                    case _:
+                        pass
+            for node in ast.walk(tree):
+                match node:
+                    case ast.Call(ast.Attribute(setter, "every" | "at"), [name, _, _]) if ast.unparse(
+                        setter
+                    ).endswith("timers"):
+                        yield str(ast.literal_eval(constants.get(ast.unparse(name), name)))
+                    case _:
+                        pass
+
+
+def test_the_table_lists_each_timer_once() -> None:
+    assert sorted(row["timer"].strip("`") for row in rows(PAGE, "timer")) == sorted(set(timers()))
 
 
 def test_every_state_of_a_channel_is_explained() -> None:

@@ -64,7 +64,7 @@ async def test_at_a_budget_the_turn_waits_for_the_owner_and_continues(
             await house.telegram.wait_text(OWNER, "That was dear.")
             house.telegram.user_sends_text(OWNER, "one more")
         card = await house.card(OWNER)
-        assert "The hub's budget of $1.00 a day is used up. Shall I go on with this request?" in card.text
+        assert "The hub's budget of $1.00 a day is used up. Continue with this request?" in card.text
         asked = len(house.model.log)
         assert asked == 2, "nothing is asked before somebody allows it"
         if restarts:

@@ -135,11 +135,11 @@ def test_a_restored_backup_starts_a_new_file_of_heads(hub: Path) -> None:
     assert len(list((hub / "data").glob(f"{HEADS_NAME}.before-*"))) == 1
     restored = command(hub, "audit", "verify")
     assert restored.code == 0
-    assert "audit.heads begins anew at the next start" in restored.out
+    assert "audit.heads starts over at the next start" in restored.out
     assert command(hub, "tools", "pause").code == 0
     chain(hub)
     going_on = command(hub, "audit", "verify")
-    assert (going_on.code, "begins anew" in going_on.out) == (0, False)
+    assert (going_on.code, "starts over" in going_on.out) == (0, False)
     (hub / "data" / HEADS_NAME).unlink()
     assert "audit.heads is missing or empty" in command(hub, "audit", "verify").out
 

@@ -6,7 +6,10 @@ from pathlib import Path
 
 from tests.harness.process import HubProcess, hubbub
 
-HEARTBEAT = '[http]\nport = 0\n[heartbeat]\nenabled = true\n[channels.telegram]\ntoken = "1:a"\n'
+HEARTBEAT = (
+    "[http]\nport = 0\n[heartbeat]\nenabled = true\n[sessions]\nsummary = true\n"
+    '[channels.telegram]\ntoken = "1:a"\n'
+)
 TIMERS = {
     "audit.linking": 10,
     "audit.retention": 86_400,
@@ -16,6 +19,7 @@ TIMERS = {
     "lease.takeover": 10,
     "routines.heartbeat": 1800,
     "routines.slots": 30,
+    "sessions.idle": 30,
     "threads.deleted": 10,
     "tools.failing": 60,
     "routines.retention": 3600,

@@ -102,8 +102,8 @@ say(type="result", subtype="success", result="ready", usage={"input_tokens": 1, 
 @pytest.mark.parametrize(
     "obeys, health, message",
     [
-        ("Write", Health.BROKEN, "the CLI wrote a file on its model's order, without anybody's approval"),
-        ("Read", Health.BROKEN, "the CLI read a file on its model's order, without anybody's approval"),
+        ("Write", Health.BROKEN, "the CLI wrote a file on its model's order, without approval"),
+        ("Read", Health.BROKEN, "the CLI read a file on its model's order, without approval"),
         ("none", Health.FINE, "the CLI neither wrote, ran nor read on its model's order"),
     ],
     ids=["writes", "reads", "obeys nothing"],
