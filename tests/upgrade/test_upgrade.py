@@ -257,6 +257,14 @@ async def test_a_button_shown_before_the_upgrade_decides_once(
     assert len([message for message in upgraded.of(chat) if message.text.startswith("Done:")]) <= 1
 
 
+async def test_an_edit_button_shown_before_the_upgrade_asks_for_the_changes(upgraded: Upgraded) -> None:
+    card = upgraded.card("approval")
+    assert await upgraded.press(card, buttons(card)["Edit…"]) == card_texts.REPLY_TO_CHANGE
+    await upgraded.settled()
+    assert "command: echo approved" in upgraded.of("approval")[-1].text
+    assert lines("approved.txt") == []
+
+
 async def test_a_card_not_shown_before_the_upgrade_is_shown_with_its_buttons(upgraded: Upgraded) -> None:
     card = await upgraded.says(EVA, "May I run shell?")
     await upgraded.press(card, buttons(card)["Approve"], by=EVA)
