@@ -257,12 +257,17 @@ async def test_a_button_shown_before_the_upgrade_decides_once(
     assert len([message for message in upgraded.of(chat) if message.text.startswith("Done:")]) <= 1
 
 
-async def test_an_edit_button_shown_before_the_upgrade_asks_for_the_changes(upgraded: Upgraded) -> None:
+async def test_an_edit_button_shown_before_the_upgrade_edits_the_call(upgraded: Upgraded) -> None:
+    upgraded.telegram.user_sends_text(OLIVIA, "a password")  # the gate before asked for one
+    await upgraded.says(OLIVIA, "Done:")
     card = upgraded.card("approval")
     assert await upgraded.press(card, buttons(card)["Edit…"]) == card_texts.REPLY_TO_CHANGE
     await upgraded.settled()
-    assert "command: echo approved" in upgraded.of("approval")[-1].text
-    assert lines("approved.txt") == []
+    form, topic = upgraded.of("approval")[-1], upgraded.shown.topics["approval"]
+    reply = "command: echo edited >> approved.txt"
+    upgraded.telegram.user_sends_text(OLIVIA, reply, form.chat.id, topic_id=topic, reply_to=form.id)
+    await upgraded.says("approval", "Done:")
+    assert lines("approved.txt") == ["edited"]
 
 
 async def test_a_card_not_shown_before_the_upgrade_is_shown_with_its_buttons(upgraded: Upgraded) -> None:
