@@ -227,6 +227,31 @@ async def test_a_sentence_is_found_and_jumped_to(
     assert complaints.lines == []
 
 
+async def test_whoever_writes_elsewhere_while_a_conversation_loads_stays_there(
+    console: Console, complaints: Complaints
+) -> None:
+    page, search = console.page, console.page.get_by_label("Search conversations")
+    thread = await console.say_in_a_new_thread("say: the first")
+    await console.sees("You said: say: the first")
+    await console.say_in_a_new_thread("say: the second")
+    await console.sees("You said: say: the second")
+    written = asyncio.Event()
+
+    async def late(route: Route) -> None:
+        await written.wait()
+        await route.continue_()
+
+    await page.route(f"**/api/threads/{thread}*", late)
+    await page.locator(f"a.row[href='#/chat/{thread}'], .row a[href='#/chat/{thread}']").first.click()
+    await search.fill("no such")
+    written.set()
+    await console.sees("You said: say: the first")
+    await page.keyboard.type(" words")
+    await expect(search).to_have_value("no such words")
+    await page.unroute(f"**/api/threads/{thread}*")
+    assert complaints.lines == []
+
+
 async def test_the_palette_handles_every_key_and_runs_the_selected_entry(
     console: Console, complaints: Complaints
 ) -> None:

@@ -44,7 +44,10 @@ export class SplitPage {
     const made = this.options.open(route.detail, route);
     this.#open = made;
     this.detail.replaceChildren(made.element);
-    if (route.detail) Promise.resolve(made.ready).then(() => this.#open === made && made.focus());
+    const before = document.activeElement;
+    const stayed = () => [before, document.body].includes(document.activeElement);
+    // Whoever has begun to write elsewhere while it loads stays there.
+    if (route.detail) Promise.resolve(made.ready).then(() => this.#open === made && stayed() && made.focus());
     else if (!first) this.list.focus();
     else if (getComputedStyle(this.detail).display !== "none") made.focus();
   }
