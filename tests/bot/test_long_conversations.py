@@ -1,12 +1,10 @@
 """A conversation of thousands of turns is as fast as a new one, from the first message after a start."""
 
-import asyncio
-import json
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.harness.benchmark import reaches_its_gates
 from tests.harness.process import HubProcess
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
@@ -18,14 +16,7 @@ async def test_a_message_costs_the_same_in_a_long_and_in_a_new_conversation(
     tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
     """The gates of benchmarks.long_thread, which count where nothing else has the processor: in the proof."""
-    figures = tmp_path / "figures.json"
-    bench = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "benchmarks.long_thread", "--json", str(figures)),
-        stdout=asyncio.subprocess.PIPE,
-    )
-    said, _ = await bench.communicate()
-    assert bench.returncode in profile.pick(test=(0, 1), proof=(0,)), said.decode()
-    proof_record("long-thread", **json.loads(figures.read_text()))
+    await reaches_its_gates("long_thread", tmp_path, profile, proof_record)
 
 
 async def test_timers_are_not_loaded_while_the_first_message_is_handled(tmp_path: Path) -> None:
