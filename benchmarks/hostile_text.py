@@ -33,8 +33,8 @@ from tests.webhook_senders import SECRET, Sender
 
 TOKEN, KEY = "123456:AAA", "benchmark-key"
 OWNER = 1
-PEOPLE = 120
-"""Of each platform: more than a door has attacks in all sizes."""
+PEOPLE = 240
+"""Of each platform: twice as many as a door has attacks in all sizes."""
 MCP_SERVER = "benchmarks.bots.mcp_file"
 MAX_MS = 100.0
 NOTED_MS = 20.0

@@ -16,7 +16,8 @@ from bot.config.sections import Rule
 from bot.runtime import authorities
 from core.approvals import LoopLimits, Preset
 from core.clock import Clock
-from core.consent.rules import ApprovalRule, ApprovalRules, EffectivePolicy, Policy, RolePolicy
+from core.consent.roles import RolePolicy
+from core.consent.rules import ApprovalRule, ApprovalRules, EffectivePolicy, Policy
 from core.errors import ToolFailed
 from core.gates import VoteRule
 from core.ids import Ids

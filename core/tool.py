@@ -111,8 +111,9 @@ class CallContext(Protocol):
         """What every HTTP request of the tool passes; clients take it from here."""
         ...
 
-    async def process_started(self, process: ProcessInfo) -> None:
-        """Record a child before it can have any effect; return once the record is durable."""
+    @property
+    def process_started(self) -> Callable[[ProcessInfo], Awaitable[None]]:
+        """A recorder of a child, to be awaited before the child can have any effect."""
         ...
 
     def shows(self, output: bytes) -> None:
@@ -139,12 +140,9 @@ class RunningCall:
     workspace: Workspace
     deadline_s: float
     interceptor: "Interceptor"
-    record_process: Callable[[ProcessInfo], Awaitable[None]]
+    process_started: Callable[[ProcessInfo], Awaitable[None]]
     subtask: Subtask | None = None
     show: Callable[[bytes], None] | None = None
-
-    async def process_started(self, process: ProcessInfo) -> None:
-        await self.record_process(process)
 
     def shows(self, output: bytes) -> None:
         if self.show is not None:

@@ -25,9 +25,8 @@ from core.lazy import LazyModule, dataclass
 from core.store.port import Store
 from core.store.rows import AuditRow
 from core.store.sql.audit import PAGE_ROWS, AuditSnapshot
-from core.store.sql.past_calls import PastCall, Was
 from core.store.sqlite.maintenance import back_up
-from core.store.sqlite.offline import audit_in, past_calls_in
+from core.store.sqlite.offline import PastCall, Was, audit_in, past_calls_in
 from core.transcript import ResultStatus
 
 if TYPE_CHECKING:

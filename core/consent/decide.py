@@ -33,9 +33,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, assert_never
 
 from core.approvals import Preset
+from core.consent.roles import Access
 from core.consent.rules import (
     DELEGATE,
-    Access,
     Allow,
     Ask,
     Autonomous,

@@ -1,5 +1,4 @@
-"""The rules of consent: the tools of each role, the people asked about a call, and the input and the results
-of `consent.decide`.
+"""The rules of consent: the people asked about a call, and the input and the results of `consent.decide`.
 
 Of approval rules the first matching one applies, else the default. `ask_in` names places for further cards.
 The conversation the call was made in always has one. Values: `HERE` (no further card), `DIRECT` (a private
@@ -24,49 +23,11 @@ from core.approvals import (
     looser,
 )
 from core.clock import SECOND_US
+from core.consent.roles import RolePolicy
 from core.gates import ConsentSettings, Grant, Option, ToolSetting, VoteRule
 from core.lazy import dataclass
 from core.tool import Data, Requirement, Risk
 from core.users import Principal, Role
-
-MEMBER_TOOLS = ("time", "json", "ask_user", "memory_*")
-GUEST_TOOLS = ("time", "json", "ask_user")
-
-
-class Access(StrEnum):
-    """A role's access to a tool."""
-
-    ALLOWED = "allowed"
-    ASK_OWNER = "ask_owner"
-    REFUSED = "refused"
-
-
-@dataclass(frozen=True, slots=True)
-class RolePolicy:
-    """The lists of `[roles]`. An entry is a tool's name, or a prefix of names followed by `*`.
-
-    The owner has every tool. `member_asks_owner`: a member's call of another tool is put to an
-    owner instead of refused. A guest never reaches shared data, even through a listed tool.
-    """
-
-    member: tuple[str, ...] = MEMBER_TOOLS
-    guest: tuple[str, ...] = GUEST_TOOLS
-    member_asks_owner: bool = False
-
-    def access(self, role: Role, tool: str, data: Data) -> Access:
-        """Return the access of `role` to the tool called `tool`, which reaches `data`."""
-        if role is Role.OWNER:
-            return Access.ALLOWED
-        if role is Role.MEMBER:
-            if _listed(tool, self.member):
-                return Access.ALLOWED
-            return Access.ASK_OWNER if self.member_asks_owner else Access.REFUSED
-        return Access.ALLOWED if data is not Data.SHARED and _listed(tool, self.guest) else Access.REFUSED
-
-
-def _listed(tool: str, entries: tuple[str, ...]) -> bool:
-    return any(tool.startswith(entry[:-1]) if entry.endswith("*") else tool == entry for entry in entries)
-
 
 DANGEROUS_TOOLS = frozenset({"shell", "write_file", "apply_patch", "delete_file", "http"})
 AUTONOMOUS_DENYLIST = (

@@ -11,7 +11,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
-from core.consent.rules import Access
+from core.consent.roles import Access
 from core.errors import ToolDenied
 from core.extension import is_of_server
 from core.ids import Ids

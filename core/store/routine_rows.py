@@ -62,6 +62,7 @@ class RoutineRow:
     `state`: the routine's own document.
     `version`: incremented by each change by a person, never by a run.
     `own_place`: see Routines.keep_own_place.
+    `cools_until`: the end of its cooldown, 0 if it never ran.
     `done_at`: when the only slot of a one-time schedule was claimed or skipped."""
 
     id: str
@@ -83,13 +84,7 @@ class RoutineRow:
     updated_at: int
     own_place: str | None = None
     done_at: int | None = None
-
-    @property
-    def cools_until(self) -> int:
-        """End of the cooldown, in microseconds UTC: counted from the end of the last run, and from its
-        claim until it has ended. 0 if it never ran."""
-        last = max(self.last_claimed_at or 0, self.last_ended_at or 0)
-        return last + self.text.cooldown_us if last else 0
+    cools_until: int = 0
 
 
 RESTING = "resting until"

@@ -171,7 +171,8 @@ class Effects:
             case StartJob() | CancelJob() | TellJob() | JudgeJob() | ShowJobs():
                 self._job(effect)
             case FireRoutine(run):
-                if routine_guardrails.claim(self._tx, run).run_id is not None:
+                routine = routine_definitions.by_id(self._tx, run.routine_id)
+                if routine_guardrails.claim(self._tx, routine, run).run_id is not None:
                     self.routines.append(run.routine_id)
             case PauseRoutine(routine_id, because):
                 routine_definitions.switch(

@@ -1,13 +1,16 @@
-"""Opening of gates. Their turn waits from then on."""
+"""Opening of gates, whose turn waits from then on; and who was asked about the calls of a turn, or let them
+run unasked."""
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
-from collections.abc import Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
+from itertools import groupby
 from typing import assert_never
 
 from core.audit_chain import AuditKind
 from core.errors import StaleTurn
-from core.gates import Gate, Offer, Options, Replies
+from core.gates import Asked, Gate, Offer, Options, RanUnder, Replies
 from core.ports import OutboxRow
 from core.store.codecs import asked_to_json, storable, strings_to_json
 from core.store.conversations import may_become
@@ -15,11 +18,11 @@ from core.store.rows import Draft, TurnState
 from core.store.sql.audit import events_of, record
 from core.store.sql.feed import put_card
 from core.store.sql.inbox import as_replies
-from core.store.sql.mapping import SPENT_SINCE
+from core.store.sql.mapping import ASKED, SPENT_SINCE, asked_of, marks
 from core.store.sql.outbox import Cause, enqueue, withdraw
 from core.store.sql.turns import require_running
 from core.store.sql.usage import not_made
-from core.store.units import Transaction
+from core.store.units import Engine, Row, Transaction
 
 
 def ask_person(tx: Transaction, gates: Sequence[Gate], cards: Sequence[Draft]) -> tuple[OutboxRow, ...]:
@@ -169,3 +172,54 @@ def offer_columns(offer: Offer) -> tuple[str, str | None, int]:
             return "", strings_to_json(tuple(storable(label) for label in labels)), int(free_text)
         case _:
             assert_never(offer)
+
+
+GRANTS_USED = "grants"
+"""In the audit record of a call's start: the ids of the grants that let it run unasked."""
+_STARTED = (
+    "SELECT c.turn_id, s.detail FROM calls c JOIN audit s ON s.subject = c.id AND s.kind = '{started}'"
+    " WHERE c.turn_id IN {turns} ORDER BY c.turn_id, c.seq, s.number"
+)
+_GIVEN = (
+    # The record outlives the grant, and the grant may outlive its record.
+    "SELECT r.subject, r.detail, '', '', r.thread_id IS NULL, r.at, r.actor, u.name FROM audit r"
+    " LEFT JOIN users u ON u.id = r.actor WHERE r.kind = '{granted}' AND r.subject IN {grants}"
+    " UNION ALL SELECT g.id, '', g.tool, g.pattern, g.thread_id IS NULL, g.created_at, g.granted_by, u.name"
+    " FROM grants g LEFT JOIN users u ON u.id = g.granted_by WHERE g.id IN {grants}"
+)
+
+
+async def asked_in(engine: Engine, turns: Collection[str]) -> Mapping[str, tuple[Asked, ...]]:
+    """Return the requests for approval that turns made, by turn."""
+    rows = await engine.ask(
+        f"SELECT g.turn_id, {ASKED} FROM gates g LEFT JOIN users u ON u.id = g.closed_by"
+        f" WHERE g.turn_id IN {marks(turns)} AND g.kind = 'approval'"
+        " ORDER BY g.turn_id, g.created_at, g.id",
+        *turns,
+    )
+    by_turn = groupby(rows, key=lambda row: row[0])
+    return {turn: tuple(asked_of(row[1:]) for row in of) for turn, of in by_turn}
+
+
+async def ran_under(engine: Engine, turns: Collection[str]) -> Mapping[str, tuple[RanUnder, ...]]:
+    """Return the grants that let calls of turns run unasked, by turn, each once."""
+    started = await engine.ask(_STARTED.format(started=AuditKind.STARTED.value, turns=marks(turns)), *turns)
+    used = [(turn, grant) for turn, detail in started for grant in json.loads(detail).get(GRANTS_USED, ())]
+    ids = sorted({grant for _, grant in used})
+    if not ids:
+        return {}
+    given = _GIVEN.format(granted=AuditKind.GRANTED.value, grants=marks(ids))
+    known = {row[0]: _ran_under(row) for row in await engine.ask(given, *ids, *ids)}
+    of_turn: dict[str, tuple[RanUnder, ...]] = {}
+    for turn, grant in dict.fromkeys(used):
+        if grant in known:
+            of_turn[turn] = (*of_turn.get(turn, ()), known[grant])
+    return of_turn
+
+
+def _ran_under(row: Row) -> RanUnder:
+    _, detail, tool, pattern, everywhere, at, by_id, by = row
+    if detail:
+        about = json.loads(detail)
+        tool, pattern = about["tool"], about["pattern"]
+    return RanUnder(tool, pattern, bool(everywhere), at, by_id or "", by or "")

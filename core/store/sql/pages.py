@@ -36,6 +36,7 @@ from core.store.feed import (
 from core.store.routine_rows import RESTING
 from core.store.rows import Delivery, Explanation, ThreadChange, ThreadRow, TurnState
 from core.store.sql import feed, threads
+from core.store.sql.gate_open import asked_in, ran_under
 from core.store.sql.inbox import NOTICES
 from core.store.sql.mapping import (
     ACTIVE_TURN,
@@ -57,7 +58,6 @@ from core.store.sql.mapping import (
     thread_of,
 )
 from core.store.sql.memory import UNSEARCHED, hits_of, index_said, search_statement, stretches_where
-from core.store.sql.past_calls import asked_in, ran_under
 from core.store.sql.turns import thread
 from core.store.units import Facet, Row, Transaction, reads, writes
 from core.transcript import Entry

@@ -11,6 +11,7 @@ from core.store.routine_rows import RoutineRow, RoutineStanding, RoutineText
 from core.store.sql import job_changes, run_journal
 from core.store.sql.audit import record
 from core.store.sql.mapping import ALL, like, marks
+from core.store.sql.routine_guardrails import MAX_WAITING, cools_until
 from core.store.units import Facet, Row, Transaction, reads, writes
 
 ROUTINE = (
@@ -28,8 +29,6 @@ _TEXT = (
     " done_at = NULL, next_slot_at = CASE enabled WHEN 1 THEN ? END,"
     " daily_runs = ?, daily_tokens = ?, daily_micro_usd = ?"
 )
-MAX_WAITING = 1000
-"""Maximum number of waiting runs of one routine."""
 PAUSED = "the routine was paused"
 DELETED = "Its routine was deleted"
 
@@ -38,7 +37,9 @@ def routine_of(row: Row) -> RoutineRow:
     """Return a routine from the columns `ROUTINE`."""
     id_, owner_id, name, kind, definition, cooldown_us, most, window_us, reruns = row[:9]
     text = RoutineText(name, kind, definition, cooldown_us, most, window_us, bool(reruns), *row[9:14])
-    return RoutineRow(id_, owner_id, text, bool(row[14]), *row[15:])
+    claimed_at, ended_at = row[18:20]
+    cools = cools_until(cooldown_us, claimed_at, ended_at)
+    return RoutineRow(id_, owner_id, text, bool(row[14]), *row[15:], cools_until=cools)
 
 
 def _is_taken(tx: Transaction, routine_id: str, owner_id: str, text: RoutineText) -> bool:
@@ -180,18 +181,15 @@ def standing(tx: Transaction, routine_ids: tuple[str, ...]) -> tuple[RoutineStan
     rows = tx.all(
         "SELECT o.id, o.owner_id, o.name, o.enabled = 1"
         " AND (SELECT count(*) FROM routine_runs r WHERE r.routine_id = o.id AND r.state = 'waiting') < ?,"
-        " coalesce(o.last_claimed_at, 0) + o.cooldown_us > ? OR"
-        " coalesce(o.last_ended_at, 0) + o.cooldown_us > ?, u.role = 'owner'"
+        " o.cooldown_us, o.last_claimed_at, o.last_ended_at, u.role = 'owner'"
         " FROM routines o JOIN users u ON u.id = o.owner_id"
         f" WHERE o.id IN {marks(routine_ids)} ORDER BY o.name, o.id",
         MAX_WAITING,
-        now,
-        now,
         *routine_ids,
     )
     return tuple(
-        RoutineStanding(id_, owner, name, bool(ready), bool(rests), bool(reads))
-        for id_, owner, name, ready, rests, reads in rows
+        RoutineStanding(id_, owner, name, bool(ready), cools_until(*cooldown) > now, bool(reads))
+        for id_, owner, name, ready, *cooldown, reads in rows
     )
 
 

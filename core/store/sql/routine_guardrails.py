@@ -18,10 +18,11 @@ from core.store.routine_rows import (
     resting,
 )
 from core.store.sql import run_journal
-from core.store.sql.routine_definitions import MAX_WAITING, by_id
 from core.store.sql.usage import used_by_routine
 from core.store.units import Transaction
 
+MAX_WAITING = 1000
+"""Maximum number of waiting runs of one routine."""
 RESTING_KEPT = 20
 """Number of messages that found a routine resting which are kept: a busy group fills no list of runs."""
 COALESCED = "replaced by a later scheduled run while it waited"
@@ -29,11 +30,28 @@ MICRO_USD = 1_000_000
 _ITS = "WHERE id = (SELECT routine_id FROM routine_runs WHERE id = ?1)"
 
 
-def claim(tx: Transaction, new: NewRun) -> Claim:
+def cools_until(cooldown_us: int, last_claimed_at: int | None, last_ended_at: int | None) -> int:
+    """Return the end of a routine's cooldown, in microseconds UTC: counted from the end of the last run, and
+    from its claim until it has ended. 0 if it never ran."""
+    last = max(last_claimed_at or 0, last_ended_at or 0)
+    return last + cooldown_us if last else 0
+
+
+def hold_slots(tx: Transaction, routine_id: str, ended_at: int) -> None:
+    """Let slots that came while a run went on wait until the cooldown that begins with its end is over."""
+    tx.run(
+        "UPDATE routine_runs SET not_before = ?1 + (SELECT cooldown_us FROM routines WHERE id = ?2)"
+        " WHERE routine_id = ?2 AND state = 'waiting' AND kind = 'cron'"
+        " AND not_before < ?1 + (SELECT cooldown_us FROM routines WHERE id = ?2)",
+        ended_at,
+        routine_id,
+    )
+
+
+def claim(tx: Transaction, routine: RoutineRow | None, new: NewRun) -> Claim:
     known = tx.one("SELECT id FROM routine_runs WHERE routine_id = ? AND key = ?", new.routine_id, new.key)
     if known is not None:
         return Claim(known[0], repeated=True)
-    routine = by_id(tx, new.routine_id)
     if routine is None:
         return Claim(None, ClaimRefusal.GONE)
     refusal = _refusal(tx, routine, new)

@@ -38,7 +38,14 @@ from core.store.sql.job_changes import job_row
 from core.store.sql.job_views import JOB, job_of
 from core.store.sql.recovery import resume
 from core.store.sql.routine_definitions import ROUTINE, ROUTINE_COLUMNS, by_id, routine_of, skip_waiting
-from core.store.sql.routine_guardrails import claim, claim_slot, day_left, skip_for_budget, tell_of_budget
+from core.store.sql.routine_guardrails import (
+    claim,
+    claim_slot,
+    day_left,
+    hold_slots,
+    skip_for_budget,
+    tell_of_budget,
+)
 from core.store.sql.run_journal import with_subtasks
 from core.store.sql.turns import models_of
 from core.store.sql.usage import not_made, used_by_run
@@ -143,13 +150,7 @@ def _count(tx: Transaction, routine_id: str, end: RunEnd, now: int) -> bool:
         end.tested_as,
         routine_id,
     )
-    tx.run(  # a slot that came while it ran waits until the cooldown that begins now is over
-        "UPDATE routine_runs SET not_before = ?1 + (SELECT cooldown_us FROM routines WHERE id = ?2)"
-        " WHERE routine_id = ?2 AND state = 'waiting' AND kind = 'cron'"
-        " AND not_before < ?1 + (SELECT cooldown_us FROM routines WHERE id = ?2)",
-        now,
-        routine_id,
-    )
+    hold_slots(tx, routine_id, ended_at=now)
     if not failed:
         return False
     tx.run(  # runs queued before the failure wait too, except runs that a person asked for
@@ -188,7 +189,7 @@ class RunUnits(Facet):
 
     @writes
     def claim_run(self, tx: Transaction, new: "NewRun") -> "Claim":
-        return claim(tx, new)
+        return claim(tx, by_id(tx, new.routine_id), new)
 
     @reads
     def due_routines(self, tx: Transaction, now: int) -> "Sequence[RoutineRow]":

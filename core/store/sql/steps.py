@@ -27,10 +27,10 @@ from core.store.rows import (
 from core.store.sql import gate_open, turns
 from core.store.sql.audit import audited, events_of, hidden, record, record_end
 from core.store.sql.feed import history
+from core.store.sql.gate_open import GRANTS_USED
 from core.store.sql.grants import count_failures, in_thread, own_grants, refusal_while_paused, use
 from core.store.sql.inbox import lead_to_turn, take_steering
 from core.store.sql.mapping import CALL, CALL_FROM, call_of
-from core.store.sql.past_calls import GRANTS_USED
 from core.store.sql.people import known_user
 from core.store.sql.recovery import hold
 from core.store.sql.turns import (

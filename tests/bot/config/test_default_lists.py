@@ -5,7 +5,8 @@ import pytest
 from bot.config.load import load
 from bot.tools import build_tools
 from core.clock import SystemClock
-from core.consent.rules import AUTONOMOUS_DENYLIST, DANGEROUS_TOOLS, GUEST_TOOLS
+from core.consent.roles import GUEST_TOOLS
+from core.consent.rules import AUTONOMOUS_DENYLIST, DANGEROUS_TOOLS
 
 _CONFIG = load(environ={}).config
 LISTS = {

@@ -4,8 +4,8 @@ import pytest
 
 from core.approvals import AdminPolicy
 from core.consent.decide import decide, never_runs
+from core.consent.roles import Access, RolePolicy
 from core.consent.rules import (
-    Access,
     Allow,
     Autonomous,
     CallFacts,
@@ -14,7 +14,6 @@ from core.consent.rules import (
     DenyReason,
     Interactive,
     Policy,
-    RolePolicy,
     ToolFacts,
 )
 from core.gates import ToolSetting

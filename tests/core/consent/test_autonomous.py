@@ -3,7 +3,8 @@
 import pytest
 
 from core.approvals import AdminPolicy, Preset
-from core.consent.rules import Autonomous, Deny, Policy, RolePolicy, ScopeGrant
+from core.consent.roles import RolePolicy
+from core.consent.rules import Autonomous, Deny, Policy, ScopeGrant
 from core.tool import Requirement, Risk
 from tests.core.consent.judged import MEMBER, grant, judge, tool, word
 

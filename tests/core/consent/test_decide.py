@@ -7,6 +7,7 @@ import pytest
 
 from core.approvals import AdminPolicy, Preset
 from core.consent.decide import decide
+from core.consent.roles import RolePolicy
 from core.consent.rules import (
     Ask,
     Autonomous,
@@ -15,7 +16,6 @@ from core.consent.rules import (
     DenyReason,
     Interactive,
     Policy,
-    RolePolicy,
     ScopeGrant,
     ToolFacts,
 )

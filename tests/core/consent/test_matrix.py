@@ -20,6 +20,7 @@ import pytest
 
 from core.approvals import Preset
 from core.consent.decide import decide
+from core.consent.roles import RolePolicy
 from core.consent.rules import (
     Allow,
     Ask,
@@ -30,7 +31,6 @@ from core.consent.rules import (
     Interactive,
     Mode,
     Policy,
-    RolePolicy,
     ScopeGrant,
     ToolFacts,
     for_subtask,

@@ -68,7 +68,7 @@ def test_a_text_that_does_not_match_says_why() -> None:
     [
         ({"enabled": False}, "it is paused; otherwise it would fire: the pattern"),
         (
-            {"last_claimed_at": NOW - 59 * SECOND_US},
+            {"cools_until": NOW + SECOND_US},
             "it is resting until 2026-03-28 12:00:01 UTC; otherwise",
         ),
     ],
@@ -78,7 +78,7 @@ def test_a_matching_routine_that_cannot_fire_says_why(other: dict[str, Any], why
     assert not trial.fires
     assert trial.why.startswith(why)
     assert trial.model_input is not None
-    assert try_text(row(last_claimed_at=NOW - 60 * SECOND_US), "deploy it", AT).fires
+    assert try_text(row(cools_until=NOW), "deploy it", AT).fires
 
 
 def test_a_draft_lists_all_its_errors() -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from core.approvals import LoopLimits, NoPolicy, Preset
 from core.clock import SystemClock
-from core.consent.rules import Autonomous, DenyReason, EffectivePolicy, Policy, RolePolicy, ScopeGrant
+from core.consent.roles import RolePolicy
+from core.consent.rules import Autonomous, DenyReason, EffectivePolicy, Policy, ScopeGrant
 from core.gates import ConsentSettings, Grant, GrantScope, Option, ToolSetting
 from core.safety.fencing import ResultLimits
 from core.store.rows import CallRow, CallState

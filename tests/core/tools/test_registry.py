@@ -3,7 +3,8 @@
 import pytest
 
 from core.approvals import AdminPolicy
-from core.consent.rules import Autonomous, Interactive, Mode, Policy, RolePolicy, for_subtask
+from core.consent.roles import RolePolicy
+from core.consent.rules import Autonomous, Interactive, Mode, Policy, for_subtask
 from core.errors import ToolNotFound
 from core.tool import CallContext, Data, Tool
 from core.tools.definition import tool

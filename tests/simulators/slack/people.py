@@ -7,6 +7,7 @@ from tests.simulators.control import operation
 from tests.simulators.slack.content import normalized
 from tests.simulators.slack.files import File, media_type_of
 from tests.simulators.slack.interactions import Interactions
+from tests.simulators.slack.limits import MAX_TEXT_CHARS
 from tests.simulators.slack.world import MPIM, Channel, Message
 
 Json = dict[str, Any]
@@ -35,7 +36,7 @@ class PeopleActions(Interactions):
     def _written(
         self, channel: Channel, user_id: str, text: str, thread_ts: str | None, **more: Any
     ) -> Message:
-        stored, elements = typed(text)
+        stored, elements = typed(text[:MAX_TEXT_CHARS])  # as Slack cuts whatever is posted
         body: Json = {"client_msg_id": self.ids.uuid(), "team": self.world.team_id, "text": stored, **more}
         if elements:
             section = {"type": "rich_text_section", "elements": elements}
