@@ -17,6 +17,8 @@ from core.model.base import (
     ModelRequest,
     ThinkingStyle,
     ToolSpec,
+    has_room_to_think,
+    reply_limit,
 )
 from core.model.conversation import (
     IMAGE_MARK,
@@ -189,6 +191,7 @@ class Dialect:
     temperature: bool = True
     images: bool = True
     replay: bool = True
+    roomy: bool = True
     lesson: str = ""
     """The lesson about thinking."""
 
@@ -209,6 +212,8 @@ class Dialect:
             return replace(self, replay=False)
         if self.thinking is not ThinkingStyle.NONE and error.says("thinking", "output_config", "effort"):
             return self._thinking_after(error)
+        if self.roomy and has_room_to_think(request) and error.wants_shorter():
+            return replace(self, roomy=False)
         if self.stream and error.says("streaming is not supported", "not support stream"):
             return replace(self, stream=False)
         if self.images and request.images and error.says("image input", "not support image"):
@@ -229,6 +234,7 @@ class Dialect:
         lessons = {
             "does not stream": not self.stream,
             self.lesson: bool(self.lesson),
+            "has no more room for thinking": not self.roomy,
             "takes no cache mark on the whole request": self.cache == "system",
             "takes no cache marks": not self.cache,
             "takes no temperature": not self.temperature,
@@ -240,9 +246,10 @@ class Dialect:
 
 def options(request: ModelRequest, dialect: Dialect, thinking: Thinking, *, model: str) -> Json:
     """Return the JSON object of a request, without its tools and messages."""
-    body: Json = {"model": model, "max_tokens": request.max_output_tokens}
+    most = reply_limit(request, roomy=dialect.roomy)
+    body: Json = {"model": model, "max_tokens": most}
     if thinking is not Thinking.OFF:
-        body |= _thinking(dialect.thinking, thinking, request.max_output_tokens)
+        body |= _thinking(dialect.thinking, thinking, most)
     elif request.temperature is not None and dialect.temperature:
         body["temperature"] = request.temperature
     if dialect.stream:

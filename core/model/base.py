@@ -180,6 +180,17 @@ THINKING_TOKENS = {Thinking.OFF: 0, Thinking.LOW: 2048, Thinking.MEDIUM: 8192, T
 """The room for thinking, in addition to the room for the answer: providers count both as output."""
 
 
+def reply_limit(request: "ModelRequest", *, roomy: bool) -> int:
+    """Return the limit on a reply's output, in tokens. Unless `roomy`, it has no room for thinking alone."""
+    extra = 0 if roomy else THINKING_TOKENS[request.thinking or Thinking.OFF]
+    return max(1, request.max_output_tokens - extra)
+
+
+def has_room_to_think(request: "ModelRequest") -> bool:
+    """Return whether a request asks for more than the answer's own length."""
+    return reply_limit(request, roomy=False) < request.max_output_tokens
+
+
 class ThinkingStyle(StrEnum):
     """The way a model's API takes a `Thinking` effort."""
 

@@ -9,7 +9,7 @@ import httpx
 
 from core.clock import Clock
 from core.lazy import dataclass
-from core.model.base import ImagePart, ModelAbilities, ModelRequest, ToolSpec
+from core.model.base import ImagePart, ModelAbilities, ModelRequest, ToolSpec, has_room_to_think, reply_limit
 from core.model.conversation import (
     IMAGE_MARK,
     ConversationTexts,
@@ -156,6 +156,7 @@ class Dialect:
     images: bool = True
     replay: bool = True
     user_after_tool: bool = True
+    roomy: bool = True
 
     @property
     def limits_output(self) -> bool:
@@ -168,6 +169,8 @@ class Dialect:
             found = self._without_a_parameter(error)
             if found is not None:
                 return found
+            if self.roomy and has_room_to_think(request) and error.wants_shorter():
+                return replace(self, roomy=False)
         # Some servers report a part they lack as not found, or as an error of their own.
         if error.status not in (400, 403, 404, 422, 500, 501):
             return None
@@ -205,6 +208,7 @@ class Dialect:
             "takes no output limit": not self.output_limit,
             "takes no temperature": not self.temperature,
             "takes no reasoning effort": not self.reasoning,
+            "has no more room for thinking": not self.roomy,
             "takes no tools": not self.tools,
             "takes no images": not self.images,
             "takes no reasoning back": not self.replay,
@@ -217,7 +221,7 @@ def options(request: ModelRequest, dialect: Dialect, *, model: str) -> Json:
     """Return the JSON object of a request, without its messages and tools."""
     body: Json = {"model": model}
     if dialect.output_limit:
-        body[dialect.output_limit] = request.max_output_tokens
+        body[dialect.output_limit] = reply_limit(request, roomy=dialect.roomy)
     if request.temperature is not None and dialect.temperature:
         body["temperature"] = request.temperature
     thinking = request.thinking or Thinking.OFF

@@ -161,6 +161,10 @@ class ProviderError:
         message = self.message.lower()
         return any(phrase in message for phrase in phrases)
 
+    def wants_shorter(self) -> bool:
+        """Return whether the model can't write as much as it was asked for."""
+        return self.names("max_tokens", "max_completion_tokens") and not self.says("context")
+
     def refuses(self, word: str) -> bool:
         """Return whether the error rejects this parameter altogether, not only its value."""
         if (self.param.split(".")[0] != word) if self.param else (word not in self.message):

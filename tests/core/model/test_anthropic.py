@@ -298,6 +298,18 @@ async def test_thinking_gets_its_own_tokens_and_no_temperature_is_sent(
     assert budgets == [None, 2048, 5000]
 
 
+async def test_a_model_that_writes_less_thinks_within_the_room_for_the_answer(
+    provider: ModelSimulator, client: httpx.AsyncClient
+) -> None:
+    provider.provider.max_output_tokens = 8192
+    asked = claude(client, provider.anthropic_base_url, style=ThinkingStyle.BUDGET)
+    for _ in range(2):
+        request = replace(asking("Hi"), thinking=Thinking.HIGH, max_output_tokens=4096)
+        assert (await collect(asked, request))[1].text == "You said: Hi"
+    sent = [(one.body["max_tokens"], one.body["thinking"]["budget_tokens"]) for one in provider.log.all()]
+    assert sent == [(20_480, 10_240), (4096, 2048), (4096, 2048)]
+
+
 # --- learning --------------------------------------------------------------------------------------------
 
 

@@ -117,6 +117,20 @@ async def test_thinking_gets_its_own_tokens_and_no_temperature_is_sent(
     assert sent == [(4000, 1.7), thought, (4000, None), (4000, None)]
 
 
+async def test_a_model_that_writes_less_is_asked_for_the_answer_without_room_for_thinking(
+    provider: ModelSimulator, client: httpx.AsyncClient
+) -> None:
+    provider.provider.max_output_tokens = 8192
+    asked = openai(client, provider.openai_base_url, able=ModelAbilities(thinking=ThinkingStyle.EFFORT))
+    for _ in range(2):
+        request = replace(asking("Hi"), thinking=Thinking.HIGH, max_output_tokens=4096)
+        assert (await collect(asked, request))[1].text == "You said: Hi"
+    sent = [(one.body["max_tokens"], one.body["reasoning_effort"]) for one in provider.log.all()]
+    assert sent == [(20_480, "high"), (4096, "high"), (4096, "high")]
+    with pytest.raises(ModelRejected):
+        await collect(asked, replace(asking("Hi"), max_output_tokens=9000))
+
+
 async def test_text_arrives_while_the_provider_is_still_writing(
     provider: ModelSimulator, client: httpx.AsyncClient
 ) -> None:
