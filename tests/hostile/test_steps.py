@@ -200,18 +200,23 @@ async def test_a_long_result_of_a_tool_is_looked_through_in_a_thread(tmp_path: P
         assert {one != threading.get_ident() for one in leaks.threads} == {in_a_thread}
 
 
-async def test_a_thread_with_a_long_text_is_made_ready_for_the_console_in_a_thread() -> None:
-    for text, in_a_thread in ((SHORT, False), (LONG, True)):
-        threads: set[int] = set()
+@pytest.mark.parametrize(
+    "texts, in_a_thread", [((SHORT,), False), ((LONG,), True), ((SHORT[:50],) * 100, True)]
+)
+async def test_a_long_thread_is_made_ready_for_the_console_in_a_thread(
+    texts: tuple[str, ...], in_a_thread: bool
+) -> None:
+    threads: set[int] = set()
 
-        def sensitive(_tool: str, threads: set[int] = threads) -> frozenset[str]:
-            threads.add(threading.get_ident())
-            return frozenset()
+    def sensitive(_tool: str) -> frozenset[str]:
+        threads.add(threading.get_ident())
+        return frozenset()
 
-        called = CallShown(ToolCalled("c1", "echo", "{}"), CallState.ENDED)
-        shown = (FeedItem(1, 0, "t", AssistantSaid(text)), FeedItem(2, 0, "t", called))
-        assert len(await Presenter(sensitive, {}).items("thread", shown)) == 2
-        assert {one != threading.get_ident() for one in threads} == {in_a_thread}
+    called = CallShown(ToolCalled("c1", "echo", "{}"), CallState.ENDED)
+    said = [FeedItem(seq, 0, "t", AssistantSaid(text)) for seq, text in enumerate(texts, 2)]
+    shown = (FeedItem(1, 0, "t", called), *said)
+    assert len(await Presenter(sensitive, {}).items("thread", shown)) == len(shown)
+    assert {one != threading.get_ident() for one in threads} == {in_a_thread}
 
 
 # --- JSON ---------------------------------------------------------------------------------------------------
