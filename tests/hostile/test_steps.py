@@ -38,15 +38,15 @@ from core.model.openai import OpenAIModel
 from core.off_loop import ValueCount, json_with_breaks, off_loop
 from core.runs.attempts import RunModels
 from core.runs.model_list import ConfiguredModel, ModelList
+from core.runs.unseen_models import UnseenModels
 from core.safety.fencing import ResultLimits, read_arguments
-from core.safety.leaks import Leak, LeakDetector
 from core.store.feed import CallShown, FeedItem
 from core.store.rows import CallState
 from core.tool import CallContext
 from core.tools.definition import tool
 from core.tools.execution import run_call
 from core.tools.mcp.connection import Connection, ServerFailed
-from core.transcript import AssistantSaid, Origin, ToolCalled
+from core.transcript import AssistantSaid, Origin, ToolCalled, UserSaid
 from core.usage import CallKind, Payer, Usage
 from core.web import UNINTERCEPTED
 from tests.clock import ManualClock
@@ -54,13 +54,12 @@ from tests.core.runs.models_bench import unrecorded
 from tests.core.tools.support import Call, place
 from tests.harness.simulators import DISCORD_TOKEN
 from tests.harness.telegram_hub import OWNER, open_hub
+from tests.hostile.watched import LONG, SHORT, TEXTS, Watched
 from tests.hostile.works import message, person
 from tests.patience import PATIENCE_S
 from tests.simulators.discord import DiscordSimulator
 from tests.simulators.mcp import raw
 from tests.simulators.mcp.web import open_web_server
-
-SHORT, LONG = "word " * 800, "word " * 900
 
 
 def text_of(blocks: tuple[Block, ...]) -> str:
@@ -69,22 +68,6 @@ def text_of(blocks: tuple[Block, ...]) -> str:
     assert isinstance(block, Paragraph)
     assert block.content.spans == ()
     return block.content.text
-
-
-class Watched(LeakDetector):
-    """Notes the threads it is asked in, and the longest text it is asked about in the loop's."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._here = threading.get_ident()
-        self.threads: set[int] = set()
-        self.longest_here = 0
-
-    def find(self, text: str) -> tuple[Leak, ...]:
-        self.threads.add(threading.get_ident())
-        if threading.get_ident() == self._here:
-            self.longest_here = max(self.longest_here, len(text))
-        return super().find(text)
 
 
 # --- Markdown -----------------------------------------------------------------------------------------------
@@ -134,13 +117,21 @@ class Drawing:
 
 
 @pytest.mark.parametrize(
-    "block, in_a_thread",
-    [(Plain(SHORT), False), (Markdown(SHORT), False), (Plain(LONG), True), (Markdown("[" * 1_000), True)],
+    "blocks, in_a_thread",
+    [
+        ((Plain(SHORT),), False),
+        ((Markdown(SHORT),), False),
+        ((Plain(LONG),), True),
+        ((Markdown("[" * 1_000),), True),
+        ((Plain(SHORT[:50]),) * 100, True),
+    ],
 )
-async def test_long_texts_are_rendered_in_a_thread(block: Plain | Markdown, in_a_thread: bool) -> None:
+async def test_long_texts_are_rendered_in_a_thread(
+    blocks: tuple[Plain | Markdown, ...], in_a_thread: bool
+) -> None:
     channel = Drawing()
     session = ChannelSession(cast("Channel", channel), lambda _: None)
-    said = Message((block,))
+    said = Message(blocks)
     session.prerender(said)
     assert len(channel.threads) == (0 if in_a_thread else 1)
     assert await session.rendered(cast("Channel", channel), said) == ({},)
@@ -186,6 +177,19 @@ async def test_a_long_reply_is_looked_through_in_a_thread() -> None:
         assert leaks.longest_here <= 4_096  # a word that was held back is searched here
 
 
+@pytest.mark.parametrize("texts, in_a_thread", TEXTS)
+async def test_a_long_prompt_of_a_run_is_looked_through_in_a_thread(
+    texts: tuple[str, ...], in_a_thread: bool
+) -> None:
+    leaks = Watched()
+    says = ConfiguredModel("says", "test", 1000, (Says("."),))
+    models = UnseenModels(ModelList([says], SystemClock(), unrecorded()), leaks)
+    run = models.begin(lambda _: None, Payer(CallKind.ROUTINE, "run", "ada"))
+    await run.reply(ModelRequest("", tuple(map(UserSaid, texts))))
+    assert any(one != threading.get_ident() for one in leaks.threads) is in_a_thread
+    assert leaks.longest_here <= 4_096
+
+
 async def test_a_long_result_of_a_tool_is_looked_through_in_a_thread(tmp_path: Path) -> None:
     for text, in_a_thread in ((SHORT, False), (LONG, True)):
         leaks = Watched()
@@ -200,9 +204,7 @@ async def test_a_long_result_of_a_tool_is_looked_through_in_a_thread(tmp_path: P
         assert {one != threading.get_ident() for one in leaks.threads} == {in_a_thread}
 
 
-@pytest.mark.parametrize(
-    "texts, in_a_thread", [((SHORT,), False), ((LONG,), True), ((SHORT[:50],) * 100, True)]
-)
+@pytest.mark.parametrize("texts, in_a_thread", TEXTS)
 async def test_a_long_thread_is_made_ready_for_the_console_in_a_thread(
     texts: tuple[str, ...], in_a_thread: bool
 ) -> None:

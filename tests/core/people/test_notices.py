@@ -1,12 +1,13 @@
 """Telling people something: which places are tried, and in which order."""
 
+import threading
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from core.errors import NobodyToTell
-from core.messages import Address, InboundMessage, Message, Sender, plain
+from core.messages import Address, InboundMessage, Message, Plain, Sender, plain
 from core.people.access import Access, ChannelAccess, DirectMode
 from core.people.notices import Notices, ToAddress, ToPerson, ToThread
 from core.ports import OutboxRow
@@ -16,6 +17,7 @@ from core.store.sqlite.store import open_store
 from core.users import Principal, Role, Via
 from tests.contracts.store.bench import Bench, CountingIds, Rules, StoppedClock, admit
 from tests.databases import lay_database
+from tests.hostile.watched import TEXTS, Watched
 
 OWNER = Principal("olivia", Role.OWNER, "Olivia")
 SAM = Principal("sam", Role.MEMBER, "Sam")
@@ -53,6 +55,7 @@ class Place:
         self.world = Bench(store, clock, ids)
         self.town = Channels("phone", "work", "console")
         self.access = Access(OWNER)
+        self.leaks = Watched()
 
     async def writes(
         self, by: Principal, channel: str, account: str, *, via: str = Via.PAIRED, direct: bool = True
@@ -79,7 +82,8 @@ class Place:
         return start.thread.id
 
     async def tell(self, to: ToPerson | ToThread | ToAddress, key: str = "a", text: Message = REPORT) -> bool:
-        notices = Notices(self.world.store, self.town, self.town, self.access, in_threads=["console"])
+        store, town, leaks = self.world.store, self.town, self.leaks
+        notices = Notices(store, town, town, self.access, in_threads=["console"], leaks=leaks)
         return await notices.send(key, to, text)
 
     async def goes_to(self, to: ToPerson | ToThread | ToAddress) -> list[tuple[str, str]]:
@@ -116,6 +120,15 @@ async def test_a_notice_key_is_used_once(place: Place) -> None:
     assert await place.tell(ToPerson("sam"))
     assert not await place.tell(ToPerson("sam"))
     assert [row.message for row in place.town.rows] == [REPORT]
+
+
+@pytest.mark.parametrize("texts, in_a_thread", TEXTS)
+async def test_a_long_notice_is_looked_through_in_a_thread(
+    place: Place, texts: tuple[str, ...], in_a_thread: bool
+) -> None:
+    await place.writes(SAM, "phone", "7")
+    assert await place.tell(ToPerson("sam"), text=Message(tuple(map(Plain, texts))))
+    assert {one != threading.get_ident() for one in place.leaks.threads} == {in_a_thread}
 
 
 async def test_a_person_never_met_in_private_is_addressed_first(place: Place) -> None:
