@@ -33,7 +33,14 @@ from core.model.base import (
     closing,
 )
 from core.model.provider_data import JoinedText, SseParser, parse
-from core.model.provider_http import ProviderError, model_error, read_error, read_error_body, retry_after_s
+from core.model.provider_http import (
+    ProviderError,
+    body_pieces,
+    model_error,
+    read_error,
+    read_error_body,
+    retry_after_s,
+)
 from core.off_loop import off_loop
 from core.users import Thinking
 
@@ -336,7 +343,7 @@ class ProviderModel(ABC, Generic[D]):
 
         The first byte tells a whole reply from a stream: servers answer either way, under either media type,
         whatever the request asked for."""
-        async with closing(_pieces(response)) as chunks:
+        async with closing(body_pieces(response)) as chunks:
             head = await _head(chunks)
             if head.startswith((b"{", b"[")):
                 body = await self._whole(head, chunks)
@@ -376,15 +383,6 @@ def _is_about_an_image(error: ProviderError, request: ModelRequest) -> bool:
     """Return whether the provider refuses an image of the request, such as a damaged one."""
     sent = any(image.data for image in request.images)
     return sent and error.status in (400, 413, 415, 422) and "image" in error.message.lower()
-
-
-def _pieces(response: httpx.Response) -> AsyncIterator[bytes]:
-    """Return the body as it arrives. An uncompressed body bypasses httpx's decoders, which cost as much
-    as the reading."""
-    stream = response.stream
-    if "content-encoding" not in response.headers and isinstance(stream, httpx.AsyncByteStream):
-        return aiter(stream)
-    return response.aiter_bytes()
 
 
 async def _head(chunks: AsyncIterator[bytes]) -> bytes:

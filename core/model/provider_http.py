@@ -9,11 +9,12 @@ per call, and its pool slows down with every idle connection. aiohttp's does not
 each last minutes can share one pool.
 """
 
+import asyncio
 import http
 import json
 import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -35,6 +36,7 @@ from core.errors import (
     ModelUnavailable,
 )
 from core.lazy import dataclass
+from core.model.base import closing
 from core.model.provider_data import as_array, as_object, as_text, excerpt
 
 RETRY_AFTER_LIMIT_S = 3600.0
@@ -304,6 +306,28 @@ def without_key(text: str, api_key: str) -> str:
     elif api_key:  # a local server's "none" or "x": only as a separate word
         text = re.sub(rf"(?<!\w){re.escape(api_key)}(?!\w)", "[key]", text)
     return _WORD.sub(lambda word: "[key]" if _MASKED in word[0] else word[0], text)
+
+
+PIECE_BYTES = 64 * 1024
+"""The longest piece of a decompressed body: 64 kB can become 64 MB."""
+
+
+def body_pieces(response: httpx.Response) -> AsyncIterator[bytes]:
+    """Return the body as it arrives. An uncompressed body bypasses httpx's decoders, which cost as much
+    as the reading."""
+    stream = response.stream
+    if "content-encoding" not in response.headers and isinstance(stream, httpx.AsyncByteStream):
+        return aiter(stream)
+    return _decompressed(response)
+
+
+async def _decompressed(response: httpx.Response) -> AsyncIterator[bytes]:
+    """Yield the body in short pieces, between which other work continues."""
+    async with closing(response.aiter_bytes()) as decoded:
+        async for whole in decoded:
+            for start in range(0, len(whole), PIECE_BYTES):
+                yield whole[start : start + PIECE_BYTES]
+                await asyncio.sleep(0)
 
 
 CONNECT_TIMEOUT_S = 10.0

@@ -4,6 +4,7 @@ for whatever is long."""
 
 import asyncio
 import contextlib
+import gzip
 import json
 import os
 import sys
@@ -300,6 +301,32 @@ async def test_a_long_event_of_a_models_stream_is_parsed_in_a_thread(chars: int,
     assert isinstance(pieces[-1], ModelReply)
     assert len(pieces[-1].text) == chars
     assert max(lengths, default=0) <= most
+
+
+async def test_other_work_continues_while_a_compressed_stream_is_read() -> None:
+    """53 kB of it can become 22 MB."""
+    events, turns = b'data: {"choices": []}\n\n' * 100_000, 0
+    last = b'data: {"choices": [{"index": 0, "delta": {"content": "."}, "finish_reason": "stop"}]}\n\n'
+    headers = {"content-type": "text/event-stream", "content-encoding": "gzip"}
+    body = gzip.compress(events + last + b"data: [DONE]\n\n")
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, headers=headers, content=body))
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    async with httpx.AsyncClient(transport=transport) as client:
+        model = OpenAIModel(
+            name="m", model="m", base_url="http://h/v1", api_key="", client=client, clock=SystemClock()
+        )
+        working = asyncio.create_task(other())
+        pieces = [piece async for piece in model.reply(ModelRequest("", ()))]
+        working.cancel()
+    assert isinstance(pieces[-1], ModelReply)
+    assert pieces[-1].text == "."
+    assert turns >= len(events) // 65_536
 
 
 async def test_a_long_page_of_discords_history_is_parsed_in_a_thread() -> None:
