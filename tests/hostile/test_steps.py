@@ -77,7 +77,7 @@ def test_a_document_over_its_size_is_shown_as_it_was_written() -> None:
     assert len(parse("**a**\n\n" * 10)) == 10
 
 
-@pytest.mark.parametrize("unit", ["[", "![", "[a"])
+@pytest.mark.parametrize("unit", ["[", "![", "[a", "[[]", "[[[a](b)", "[" * MAX_OPEN_BRACKETS + "]"])
 def test_a_paragraph_with_too_many_open_brackets_is_shown_as_it_was_written(unit: str) -> None:
     written = unit * (MAX_OPEN_BRACKETS + 1) + " **a** [b](http://c.example)"
     assert text_of(parse(written)) == written

@@ -441,11 +441,13 @@ def test_the_buttons_put_back_are_the_messages_own(text: str, buttons: str | Non
 # --- troubles -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["rate_limit", "drop", "server_error"])
-async def test_a_request_that_fails_is_made_again(kind: str) -> None:
+@pytest.mark.parametrize("kind, waits_s", [("rate_limit", 15), ("drop", 1), ("server_error", 1)])
+async def test_a_request_that_fails_is_made_again(kind: str, waits_s: float) -> None:
     async with open_search() as stage:
         shown = await stage.shows(plain("hello"))
-        stage.sim.fail(kind, method="editMessageReplyMarkup", count=1, retry_after_s=1)
+        stage.sim.fail(kind, method="editMessageReplyMarkup", count=1, retry_after_s=15)
         found = await stage.find(row(plain("hello")))
         assert found is not None
         assert (found.ref, stage.asked()) == (ref(shown), [shown.id, shown.id])
+        first, again = [r.received_at for r in stage.sim.requests("editMessageReplyMarkup")]
+        assert again - first >= 0.9 * waits_s / SPEED
