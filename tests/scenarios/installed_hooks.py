@@ -1,15 +1,27 @@
-"""Hooks as somebody would write them, found as an installed package's entry points."""
+"""Hooks and a tool as somebody would write them, found as an installed package's entry points."""
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from core.hooks.chain import Change, HookEvent, Point, Reject, Reply
+from hubbub import Data, Requirement, tool
 
 ENTRY_POINTS = """[hubbub.hooks]
 watch = tests.scenarios.installed_hooks:watch
+
+[hubbub.tools]
+unlock = tests.scenarios.installed_hooks:unlock
 """
+
+
+@tool(requirement=Requirement.NEVER, data=Data.NONE, sensitive=frozenset({"pin"}))
+async def unlock(call: Any, door: str, pin: str) -> str:
+    """Unlock a door."""
+    del call
+    return f"{door} is open" if pin == "0042" else "wrong pin"
 
 
 class Watch:

@@ -184,6 +184,19 @@ async def test_a_webhook_that_waits_is_signed_and_can_decide(tmp_path: Path) -> 
         assert listener.bodies[0]["point"] == "before_tool_call"
 
 
+async def test_a_sensitive_argument_is_neither_sent_to_a_hook_nor_changed_by_it(
+    tmp_path: Path, watch: Watch
+) -> None:
+    async with listening({"arguments": {"pin": "0000"}}) as (listener, port):
+        opened = '[extensions]\ntools = ["unlock"]\ntrusted_tools = ["unlock"]\n'
+        hook = webhook(port, '["before_tool_call"]', "waits = true")
+        async with open_hub(tmp_path, extra=opened + hook) as house:
+            house.telegram.user_sends_text(OWNER, 'please call: unlock {"door": "cellar", "pin": "0042"}')
+            await house.telegram.wait_text(OWNER, "Done:")
+            assert "cellar is open" in told(house)
+        assert [body["arguments"] for body in listener.bodies] == [{"door": "cellar", "pin": "[REDACTED]"}]
+
+
 async def test_a_webhook_that_answers_without_end_counts_as_failed(tmp_path: Path) -> None:
     long = {"text": "x" * 90_000, "note": "y" * 1_000_000}
     async with listening(long) as (listener, port):
