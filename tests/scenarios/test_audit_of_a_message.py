@@ -15,6 +15,7 @@ from tests.clock import zone_at_noon
 from tests.harness.process import Ended
 from tests.harness.telegram_hub import OWNER, Hub, open_hub
 from tests.scenarios.routine_house import OLIVIA, desk_of, ended, greeted
+from tests.simulators.model import ToolCall, text, tools
 
 RUN = "please run: echo line >> out.txt"
 
@@ -140,6 +141,42 @@ async def test_messages_that_were_answered_together_lead_to_the_same_records(hou
     one, other = [await page(house, key) for key in keys]
     assert one["records"] == other["records"]
     assert one["records"][-1]["detail"]["events"] == keys
+
+
+async def test_a_turn_that_a_message_joins_stays_in_the_chain_of_its_first(house: Hub) -> None:
+    more = "please run: echo more >> out.txt"
+    house.telegram.user_sends_text(OWNER, RUN)
+    card = await house.card(OWNER)
+    house.telegram.user_sends_text(OWNER, f"/steer {more}")
+    await house.telegram.wait_text(OWNER, "Your message is queued")
+    await house.pressed(OWNER, card, 0)
+    await house.telegram.wait_for(lambda: any("echo more" in one.text for one in house.open_cards(OWNER)))
+    await house.pressed(OWNER, house.open_cards(OWNER)[-1], 0)
+    await house.telegram.wait_text(OWNER, "Done:")
+    await house.settled_sends()
+    keys = [key_of(house, RUN), key_of(house, more)]
+    first, joined = [await page(house, key) for key in keys]
+    until_ended = ["asked", "vote", "decided", "started", "ended"]
+    assert [record["kind"] for record in first["records"]] == [*until_ended, *until_ended, "answered"]
+    assert first["records"][5:] == joined["records"]
+    assert [one["detail"]["events"] for one in joined["records"] if one["kind"] != "vote"] == [keys] * 5
+    (reply,) = first["replies"]
+    assert joined["replies"][-1] == reply
+    assert reply["record"] == first["records"][-1]["record"]
+
+
+async def test_calls_of_a_subtask_stand_in_the_chain_of_its_message(house: Hub) -> None:
+    note = ToolCall("memory_write", {"text": "The milk is out."})
+    house.model.enqueue(tools(ToolCall("delegate", {"task": "note it"})), tools(note), text("Noted."))
+    house.telegram.user_sends_text(OWNER, "have it noted")
+    await house.telegram.wait_text(OWNER, "Done:")
+    await house.settled_sends()
+    key = key_of(house, "have it noted")
+    records = (await page(house, key))["records"]
+    noted, delegated, answered = records
+    assert [record["detail"].get("tool") for record in records] == ["memory_write", "delegate", None]
+    assert (noted["detail"]["status"], noted["detail"]["subtask"]) == ("ok", delegated["subject"])
+    assert answered["kind"] == "answered"
 
 
 async def test_routine_runs_are_found_by_their_messages_key(house: Hub) -> None:
