@@ -89,6 +89,18 @@ async def test_a_message_waits_for_hooks_across_a_restart(house: Hub, watch: Wat
     await house.telegram.wait_text(OWNER, "You said: the sea is green")
 
 
+async def test_a_message_that_waits_for_hooks_is_dropped_by_a_stop(house: Hub, watch: Watch) -> None:
+    watch.gate.clear()
+    house.telegram.user_sends_text(OWNER, "the sea is blue")
+    await house.until(lambda: _asked(watch, 1))
+    house.telegram.user_sends_text(OWNER, "/stop")
+    await house.telegram.wait_text(OWNER, "Stopped. 1 queued message discarded.")
+    watch.gate.set()
+    house.telegram.user_sends_text(OWNER, "the sky is blue")
+    await house.telegram.wait_text(OWNER, "You said: the sky is green")
+    assert "the sea" not in json.dumps([one.body for one in house.model.log.all()])
+
+
 async def _asked(watch: Watch, times: int) -> bool:
     return len(watch.at(Point.BEFORE_INBOUND)) >= times
 

@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+import pytest
+
 from core.messages import Address, Attachment, InboundEvent, InboundMessage, MessageRef, Moved, plain
 from core.store.accept import Accepted, AcceptView, Admission, TurnedAway, Verdict
-from core.store.effects import Say
+from core.store.effects import Say, StopThread
 from core.transcript import UserSaid
 from core.users import Identity
 from tests.contracts.store.bench import ADA, BEN, CHANNEL, Bench, Rules, admit
@@ -48,6 +50,23 @@ async def test_parts_of_an_album_wait_for_each_other_and_are_one_input(world: Be
     assert last == UserSaid("and this")
     outcomes = [event.outcome for event in await world.store.explanations.explain_recent(10)]
     assert outcomes == ["turn 1"] * 3
+
+
+@pytest.mark.parametrize("by_operator", [False, True])
+async def test_an_album_that_gathers_is_dropped_by_a_stop(world: Bench, *, by_operator: bool) -> None:
+    parts = [part(world, 1, "look"), part(world, 2)]
+    gathers, _ = [await accept(world, message) for message in parts]
+    assert gathers.thread_id is not None
+    if by_operator:
+        stop = world.message("/stop")
+        await world.store.inbound.stop_thread(stop, ADA, gathers.thread_id, "{} dropped".format)
+    else:
+        await world.rule(StopThread("Stopped."))
+    outcomes = [await world.store.explanations.explain(message.key) for message in parts]
+    assert [one.outcome for one in outcomes if one is not None] == ["stopped"] * 2
+    world.clock.advance(WAIT_S)
+    assert await world.store.recovery.start_waiting(gathers.thread_id, "turn") is None
+    assert (await world.look()).waiting == 0
 
 
 async def test_an_open_album_delays_later_input_only(world: Bench) -> None:
