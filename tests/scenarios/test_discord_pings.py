@@ -7,6 +7,7 @@ from typing import Any
 from core.messages import Address, File, Message, MessageRef, plain
 from tests.harness.discord_hub import OWNER, DiscordHub, open_discord_hub
 from tests.simulators.discord import markdown
+from tests.simulators.discord.world import EPHEMERAL, SUPPRESS_EMBEDS
 
 STRANGER = 100_000_000_000_000_008
 NAMED = f"<@{STRANGER}> "
@@ -38,11 +39,13 @@ async def test_each_sent_request_allows_no_mentions(tmp_path: Path) -> None:
         await place.presses(OWNER, card, 1)
         await place.discord.wait_for(lambda: "enied" in card.text)
         bodies = [found for one in place.discord.requests() if (found := said(one.params)) is not None]
-        kinds = {(bool(body.get("flags", 0) & 64), bool(body.get("components"))) for body in bodies}
+        kinds = {(bool(body.get("flags", 0) & EPHEMERAL), bool(body.get("components"))) for body in bodies}
         assert kinds == {(False, False), (False, True), (True, False)}, "texts, cards, asides"
         assert {str(body.get("allowed_mentions")) for body in bodies} == {
             "{'parse': [], 'replied_user': False}"
         }
+        flags = {body.get("flags", 0) for body in bodies}
+        assert flags == {SUPPRESS_EMBEDS, EPHEMERAL}, "nobody fetches what a link leads to"
 
 
 async def test_a_mention_that_got_past_the_escaping_notifies_no_one(tmp_path: Path) -> None:

@@ -105,7 +105,9 @@ async def test_a_redelivered_message_is_part_of_one_turn(tmp_path: Path, mode: s
         assert bot_says(place, place.direct()) == ["You said: only once", "You said: and now"]
 
 
-async def test_markdown_is_shown_in_slacks_own_elements_and_pings_no_one(tmp_path: Path) -> None:
+async def test_markdown_is_shown_in_slacks_own_elements_and_pings_no_one(
+    tmp_path: Path,
+) -> None:
     async with open_slack_hub(tmp_path) as place:
         place.slack.user_sends_text(OWNER, f"say: {MARKDOWN}")
         message = await place.hears(place.direct(), "Report")
@@ -115,6 +117,9 @@ async def test_markdown_is_shown_in_slacks_own_elements_and_pings_no_one(tmp_pat
         assert "`" not in look.text
         assert "step | ms\n-----+---\n测试 | 42" in look.text
         assert ("https://example.com/log?a=1&b=2", "the log") in look.links
+        sent = [request.params for request in place.slack.requests("chat.postMessage")]
+        expands = {(said["unfurl_links"], said["unfurl_media"]) for said in sent}
+        assert expands == {(False, False)}, "nobody fetches what a link leads to"
 
 
 async def test_a_mention_opens_a_thread_that_needs_no_further_one(tmp_path: Path) -> None:
