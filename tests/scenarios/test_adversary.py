@@ -92,6 +92,7 @@ async def test_a_link_swapped_while_it_is_read_leads_nowhere_else(house: Hub) ->
     for place, text in (("inside", "harmless"), ("../outside", "private")):
         (house.workspace / place).mkdir()
         (house.workspace / place / "page").write_text(text)
+    said: list[str] = []
     turned, done = 0, threading.Event()
 
     def turn() -> None:
@@ -103,11 +104,11 @@ async def test_a_link_swapped_while_it_is_read_leads_nowhere_else(house: Hub) ->
 
     turning = asyncio.create_task(asyncio.to_thread(turn))
     try:
-        said = await tried(house, *[("read_file", {"path": "door/page"})] * 15)
+        while turned <= 100:  # a busy machine turns it less often
+            said += await tried(house, *[("read_file", {"path": "door/page"})] * 15)
     finally:
         done.set()
         await turning
-    assert turned > 100
     assert [one for one in said if "private" in one] == []
     assert [
         one for one in said if not re.search("harmless|is blocked|refused|There is no|changed while", one)
