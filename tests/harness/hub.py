@@ -58,7 +58,9 @@ class AnyHub(Surrounded):
 
     async def start(self) -> App:
         """Start the hub; returns when it serves. Raises what the hub raises if it cannot start."""
-        return await self.serve(Seams(clock=self.clock, lookup=self.lookup))
+        # A silent model ends no turn while a test waits for what is to end it.
+        silence_s = 2 * PATIENCE_S
+        return await self.serve(Seams(clock=self.clock, lookup=self.lookup, read_timeout_s=silence_s))
 
     async def serve(self, seams: Seams) -> App:
         """As `start`, with these seams."""
