@@ -329,7 +329,7 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
             opened.push_async_callback(dependencies.hooks.unfinished.finish)
         if seams.prepare is not None:
             await seams.prepare(dependencies)
-        exports = ThreadExports(store)
+        exports = ThreadExports(store, lambda name: tools.pipeline.sensitive(name))
         builder = ChannelBuilder(
             clock, certificates, exports.read, loaded.closed, seams.telegram, seams.stand_in
         )

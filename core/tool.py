@@ -250,7 +250,7 @@ class Tool:
     default.
     `objection`: why a call would fail as things are now, found before a person is asked. It returns None if
     nothing is known against it.
-    `limits` apply to tools with an effect. `sensitive`: argument names never shown or stored in clear.
+    `limits` apply to tools with an effect. `sensitive`: argument names never shown to people or hooks.
     `users`: ids of
     the people it was made ready for, who have it whatever their role's list says; None: the roles decide.
     `foreign`: another program carries it out, so that an error it reports is a failure of the tool. Of a tool

@@ -5,7 +5,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,29 +40,30 @@ else:  # listings and exports need none of it
     pipelines = LazyModule("core.tools.pipeline")
 
 T = TypeVar("T")
+Sensitive = Callable[[str], Collection[str]]
 
 WHOLE_THREAD = 10**9
 
 
 class ThreadExports:
-    """The conversations of a store, as Markdown."""
+    """The conversations of a store, as Markdown. `sensitive`: the names of a tool's arguments never shown."""
 
-    def __init__(self, store: Conversations) -> None:
-        self._store = store
+    def __init__(self, store: Conversations, sensitive: Sensitive) -> None:
+        self._store, self._sensitive = store, sensitive
 
     async def read(self, thread_id: str, limit_bytes: int) -> bytes:
         """Return a whole conversation as UTF-8. Raises ValueError with the reason if it can't be sent."""
         found = await conversation(self._store, thread_id, WHOLE_THREAD)
         if found is None:
             raise ValueError("the conversation was deleted")
-        content = await asyncio.to_thread(lambda: thread_markdown(found).encode())
+        content = await asyncio.to_thread(lambda: thread_markdown(found, self._sensitive).encode())
         if len(content) > limit_bytes:
             advice = f"hubbub threads export {thread_id}"
             raise ValueError(f"it is larger than {limit_bytes} bytes; `{advice}` has no limit")
         return content
 
 
-def thread_markdown(found: ConversationView) -> str:
+def thread_markdown(found: ConversationView, sensitive: Sensitive = lambda _: ()) -> str:
     """Return a conversation as Markdown, undone turns too, which are marked."""
     thread = found.thread
     parts = [
@@ -70,7 +71,10 @@ def thread_markdown(found: ConversationView) -> str:
         f"Thread {thread.id} of {thread.owner_id} on {thread.channel}.",
     ]
     for entry in filter(says_something, found.entries):
-        text = _fenced(entry.text) if entry.kind in {"call", "result"} else entry.text
+        text = entry.text
+        if entry.kind == "call" and (hidden := sensitive(entry.name or "")):
+            text = fencing.struck_out(text, hidden)
+        text = _fenced(text) if entry.kind in {"call", "result"} else text
         at = datetime.fromtimestamp(entry.at / SECOND_US, UTC)
         parts.append(f"\n## {speaker(entry)} · {at:%Y-%m-%d %H:%M:%S}\n\n{text}")
     return "\n".join([*parts, ""])

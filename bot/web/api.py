@@ -261,7 +261,9 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
         *parts.routines.endpoints(),
         *parts.jobs.endpoints(),
         *JobStreams(parts.jobs, parts.live, gate, parts.clock).endpoints(),
-        *FilesOfThreads(store.feed, parts.sent, gate.links, ThreadExports(store)).endpoints(),
+        *FilesOfThreads(
+            store.feed, parts.sent, gate.links, ThreadExports(store, parts.sensitive)
+        ).endpoints(),
     ]
     return [*found, openapi_endpoint([*found, documented()])]
 

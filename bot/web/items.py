@@ -3,7 +3,6 @@
 Times are integer microseconds UTC.
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, assert_never
@@ -18,7 +17,7 @@ from core.events import ContextUse
 from core.gates import Gate, GateKind, GateState
 from core.messages import THREAD_FILE, Attachment, File, Markdown, Message
 from core.off_loop import off_loop
-from core.safety.fencing import unfence
+from core.safety.fencing import arguments_shown, unfence
 from core.store.conversations import ThreadState
 from core.store.feed import (
     CallShown,
@@ -245,9 +244,6 @@ class ThreadPage(Page):
 SensitiveArguments = Callable[[str], Collection[str]]
 """Names of a tool's arguments that are never shown."""
 
-STRUCK_OUT = "•••"
-UNREADABLE = "(unreadable)"
-
 
 def _chars(item: FeedItem) -> int:
     """Return the length of its display, in characters of plain text."""
@@ -386,14 +382,7 @@ class Presenter:
         return wanted and gate.tool is not None and not self._sensitive(gate.tool)
 
     def _arguments(self, tool: str, text: str) -> dict[str, Any]:
-        try:
-            arguments = json.loads(text or "{}")
-        except (ValueError, RecursionError):
-            return {UNREADABLE: text}
-        if not isinstance(arguments, dict):
-            return {UNREADABLE: text}
-        sensitive = self._sensitive(tool)
-        return {name: STRUCK_OUT if name in sensitive else value for name, value in arguments.items()}
+        return arguments_shown(text, self._sensitive(tool))
 
 
 def _unfenced(text: str) -> str:

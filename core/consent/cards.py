@@ -147,7 +147,7 @@ def detail_of_call(call: CallRow, tool: Tool | None) -> str:
     try:
         given = read_arguments(call.arguments)
     except InvalidArguments:
-        return as_seen(call.arguments)
+        return "•••" if tool is not None and tool.sensitive else as_seen(call.arguments)
     try:
         arguments = given if tool is None else tool.validate(given)
     except InvalidArguments:

@@ -29,7 +29,7 @@ from core.runs.context import (
 from core.runs.model_list import Candidate
 from core.runs.registry import Run
 from core.runs.services import ChatServices, ChatSettings
-from core.safety.fencing import FENCE_RULE, fence_tool_output, sanitise
+from core.safety.fencing import FENCE_RULE, fence_tool_output, sanitise, struck_out
 from core.store.feed import ARCHIVES
 from core.store.rows import TurnStart
 from core.store.units import patiently
@@ -241,13 +241,21 @@ class Compaction:
         archive, folder = self._services.archive, f"{ARCHIVES}/{self._start.thread.id}"
         if archive is None:
             return ""
-        text = "\n\n".join(_line(entry, whole=True) for entry in covered)
+        text = "\n\n".join(_line(self._kept(entry), whole=True) for entry in covered)
         try:
             await archive(f"{folder}/{covered[0].seq}-{covered[-1].seq}.md", text)
         except ToolError as error:
             logger.warning("conversation.not_archived thread=%s error=%s", self._start.thread.id, error)
             return ""
         return f"{_ARCHIVED}{folder}."
+
+    def _kept(self, entry: Entry) -> Entry:
+        """Return an entry as people may read it in the workspace."""
+        said = entry.said
+        if not isinstance(said, ToolCalled):
+            return entry
+        sensitive = self._services.pipeline.sensitive(said.tool)
+        return replace(entry, said=replace(said, arguments=struck_out(said.arguments, sensitive)))
 
     async def _stored(self, text: str, covers_to_seq: int | None) -> Entry:
         services, turn_id, models = self._services, self._start.turn_id, self._run.trace()

@@ -8,8 +8,10 @@ like. Lookalike tags are also broken with a zero-width space. `unfence` returns 
 """
 
 import hashlib
+import json
 import re
 from collections import deque
+from collections.abc import Collection
 from dataclasses import field
 from typing import Any, cast
 
@@ -159,6 +161,27 @@ def read_arguments(text: str) -> dict[str, Any]:
     found = cast("dict[str, Any]", arguments)
     _judge(found)
     return found
+
+
+STRUCK_OUT = "•••"
+UNREADABLE = "(unreadable)"
+
+
+def arguments_shown(text: str, sensitive: Collection[str]) -> dict[str, Any]:
+    """Return the arguments that a model gave as people see them. `sensitive`: names of those never shown."""
+    try:
+        arguments: Any = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        arguments = None
+    if not isinstance(arguments, dict):
+        return {UNREADABLE: STRUCK_OUT if sensitive else text}
+    found = cast("dict[str, Any]", arguments)
+    return {name: STRUCK_OUT if name in sensitive else value for name, value in found.items()}
+
+
+def struck_out(text: str, sensitive: Collection[str]) -> str:
+    """Return the arguments that a model gave without the sensitive ones; as they are if there are none."""
+    return json.dumps(arguments_shown(text, sensitive), ensure_ascii=False) if sensitive else text
 
 
 def _judge(arguments: dict[str, Any]) -> None:

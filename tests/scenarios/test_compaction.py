@@ -21,9 +21,10 @@ from tests.scenarios.compaction_house import (
     tokens_by_rule,
     words_of,
 )
+from tests.scenarios.installed_hooks import installed
 from tests.scenarios.model_house import House, open_house
 from tests.scenarios.test_model_fallback import OVERFLOW, history, stored
-from tests.simulators.model import Hold, HttpError, Reply
+from tests.simulators.model import Hold, HttpError, Reply, ToolCall, tools
 
 WINDOW = 19_000
 """The tools of a hub and the room for the answer take more than half of it."""
@@ -128,6 +129,21 @@ def _listing(mark: str, turn: int) -> str:
 
 
 # ---------------------------------------------------------------- /compact and /status
+
+
+async def test_what_is_moved_to_the_workspace_has_no_sensitive_argument(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed(tmp_path / "packages", monkeypatch)
+    opened = '[extensions]\ntools = ["unlock"]\ntrusted_tools = ["unlock"]\n'
+    async with open_long_house(tmp_path, extra=opened) as house:
+        house.main.enqueue(tools(ToolCall("unlock", {"door": "cellar", "pin": "0042"})))
+        await say(house, "open the cellar", "Done:")
+        await fill(house, 12, size=1)
+        summarizes(house.main, Reply("The cellar is open."))
+        await say(house, "/compact", "Compacted ")
+        (archived,) = (house.hub.workspace / "conversations" / house.thread_id).iterdir()
+        assert 'called unlock: {"door": "cellar", "pin": "•••"}' in archived.read_text()
 
 
 async def test_compact_takes_a_focus_and_says_what_it_did(tmp_path: Path) -> None:

@@ -3,9 +3,13 @@
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 
-from tests.harness.telegram_hub import OWNER, Hub, open_hub
+from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
+from tests.scenarios.installed_hooks import installed
+from tests.scenarios.test_attachments import files_shown
+from tests.simulators.model import ToolCall, tools
 
 GUEST = 100
 
@@ -61,3 +65,25 @@ async def test_a_secret_is_forgotten_after_a_yes_each_time(house: Hub) -> None:
     ]  # "Always allow" is not available
     await house.pressed(OWNER, card, 0)
     await house.telegram.wait_text(OWNER, "There is no secret named 'none'.")
+
+
+@pytest.mark.parametrize("cut", ["", "}"], ids=["whole", "unreadable"])
+async def test_a_sensitive_argument_is_in_no_exported_conversation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: str
+) -> None:
+    installed(tmp_path / "packages", monkeypatch)
+    opened = '[extensions]\ntools = ["unlock"]\ntrusted_tools = ["unlock"]\n'
+    async with open_hub(tmp_path, extra=opened) as house:
+        arguments = '{"door": "cellar", "pin": "0042"}'.removesuffix(cut)
+        house.model.enqueue(tools(ToolCall("unlock", arguments)))
+        house.telegram.user_sends_text(OWNER, "open the cellar")
+        await house.telegram.wait_text(OWNER, "Done:")
+        house.telegram.user_sends_text(OWNER, "/export")
+        await house.telegram.wait_for(lambda: files_shown(house, OWNER, "document"), LIMIT_S)
+        (sent,) = files_shown(house, OWNER, "document")
+        stored = house.telegram.files.by_id(sent.content["document"]["file_id"])
+        assert stored is not None
+        said = stored.content.decode()
+        assert "call unlock" in said
+        assert "•••" in said
+        assert "0042" not in said

@@ -228,6 +228,17 @@ async def test_a_sensitive_argument_that_is_no_text_is_shown_nowhere(tmp_path: P
     assert repr(pin) in (await desk.run("lock", {"door": "cellar", "pin": pin})).text
 
 
+def test_sensitive_arguments_that_cannot_be_read_are_shown_nowhere() -> None:
+    called = ToolCalled("c1", "unlock", '{"door": "cellar", "pin": "0042"')
+    cut_off = CallRow("c1", "n1", 1, "unlock", called.arguments, CallState.RUNNING, Effect.EFFECT)
+    assert detail_of_call(cut_off, unlock_tool()) == "•••"
+    line = Presenter(lambda _: {"pin"}, {}).item(
+        "t", FeedItem(1, 0, "t", CallShown(called, CallState.WAITING))
+    )
+    assert isinstance(line, CallItem)
+    assert line.arguments == {"(unreadable)": "•••"}
+
+
 async def test_row_54_what_does_not_fit_is_not_run_and_what_takes_too_long_is_ended(desk: Desk) -> None:
     misfit = desk.prepare("unlock", {"door": 5})
     assert isinstance(misfit, Refused)
