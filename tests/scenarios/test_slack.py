@@ -54,7 +54,8 @@ async def test_an_envelope_over_its_size_is_recorded_acknowledged_and_not_read(
 ) -> None:
     async with open_slack_hub(tmp_path) as place:
         place.app.hub.shut()
-        place.slack.user_sends_text(OWNER, "sk-" * 400_000)
+        text = {"user": OWNER, "channel": place.direct(), "channel_type": "im", "text": "sk-" * 400_000}
+        place.slack.inject_event({"type": "message", "ts": "1.2", **text})
         async with asyncio.timeout(LIMIT_S):
             while "slack.request_not_accepted" not in caplog.text:  # noqa: ASYNC110 - the log tells nobody
                 await asyncio.sleep(0.005)
