@@ -147,6 +147,24 @@ async def test_model_text_stays_hidden_until_hooks_have_run(house: Hub, watch: W
     assert "not this" not in shown
 
 
+async def test_a_message_that_was_cut_off_before_there_were_hooks_is_shown_as_they_change_it(
+    tmp_path: Path, watch: Watch
+) -> None:
+    async with open_hub(tmp_path, speed=50) as house:
+        house.telegram.fail("hold", method="sendMessage", when="after", count=1)
+        house.telegram.user_sends_text(OWNER, "the sky is blue")
+        await house.telegram.wait_requests("sendMessage", outcome="held", timeout_s=LIMIT_S)
+        await house.stop()
+        path = house.directory / "hubbub.toml"
+        path.write_text(path.read_text() + section('["before_outbound"]'))
+        await house.start()
+        house.telegram.user_sends_text(OWNER, "and now?")
+        await house.telegram.wait_text(OWNER, "You said: and now?")
+        said = [message.text for message in house.telegram.bot_messages(OWNER)]
+        assert said == ["You said: the sky is green", "You said: and now?"]
+        assert [event.text for event in watch.asked] == ["You said: the sky is blue", "You said: and now?"]
+
+
 class Listener:
     """Takes signed requests, and answers with `answer`."""
 
