@@ -451,3 +451,12 @@ async def test_a_request_that_fails_is_made_again(kind: str, waits_s: float) -> 
         assert (found.ref, stage.asked()) == (ref(shown), [shown.id, shown.id])
         first, again = [r.received_at for r in stage.sim.requests("editMessageReplyMarkup")]
         assert again - first >= 0.9 * waits_s / SPEED
+
+
+@pytest.mark.parametrize("kind, counts", [("rate_limit", True), ("drop", True), ("server_error", False)])
+async def test_only_requests_that_an_outage_refused_are_not_counted(kind: str, counts: bool) -> None:
+    async with open_search() as stage:
+        shown = await stage.shows(plain("hello"))
+        stage.sim.fail(kind, method="editMessageReplyMarkup", count=13, retry_after_s=1)
+        found = await stage.find(row(plain("hello")))
+        assert (found is None, stage.asked()) == (counts, [shown.id] * (11 if counts else 14))
