@@ -15,7 +15,7 @@ from core.usage import CallKind
 from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
 from tests.scenarios.test_jobs import becomes, calls_of, results, started
 from tests.scenarios.test_money import DEAR, PRICES, rows_of
-from tests.simulators.model import Hold, ToolCall, text, tools
+from tests.simulators.model import Hold, Reply, ToolCall, Usage, text, tools
 
 WICKED = [
     ("create_job", {"task": "more"}, "create_job is not available to a subtask: it is on the denylist."),
@@ -208,6 +208,15 @@ async def test_cancelling_a_job_ends_its_subtasks_and_their_processes(tmp_path: 
         assert house.clock.monotonic_s() - began < 3
 
 
+LOOKS = replace(tools(ToolCall("time", {})), usage=DEAR.usage)
+"""A dear reply after which its run goes on."""
+
+
+@pytest.mark.parametrize(
+    "replies",
+    [[LOOKS], [tools(part("look for ever"), usage=Usage(10, 10)), LOOKS]],
+    ids=["itself", "its part"],
+)
 @pytest.mark.parametrize(
     "extra, reason",
     [
@@ -218,14 +227,15 @@ async def test_cancelling_a_job_ends_its_subtasks_and_their_processes(tmp_path: 
     ids=["money of the hub", "its money", "its tokens"],
 )
 async def test_a_job_over_its_budget_or_the_hubs_stops_with_that_reason_and_what_it_has(
-    tmp_path: Path, extra: str, reason: str
+    tmp_path: Path, extra: str, reason: str, replies: list[Reply]
 ) -> None:
     async with open_hub(tmp_path, extra=f"\n{extra}\n", model=PRICES) as house:
-        house.model.enqueue(replace(tools(ToolCall("time", {})), usage=DEAR.usage))
+        for reply in replies:
+            house.model.enqueue(reply)
         named = await started(house, "/job work for ever")
         notice = await house.telegram.wait_text(OWNER, reason)
         assert f"❌ Job {named}" in notice.text
         job = await becomes(house, named, JobState.FAILED)
         assert job.reason == reason
-        assert job.result == "1 tool calls were made, 1 of them without an error."
-        assert len(rows_of(house)) == len(house.model.log) == 1
+        assert job.result == f"1 tool calls were made, {2 - len(replies)} of them without an error."
+        assert len(rows_of(house)) == len(house.model.log) == len(replies)

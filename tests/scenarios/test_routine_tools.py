@@ -16,7 +16,7 @@ from tests.bot.web.api_client import client
 from tests.clock import zone_at_noon
 from tests.harness.telegram_hub import OWNER, Hub, open_hub
 from tests.scenarios.routine_house import OLIVIA, desk_of, ended, fired, greeted
-from tests.simulators.model.replies import Reply, ToolCall, text, tools
+from tests.simulators.model.replies import Reply, ToolCall, Usage, text, tools
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -380,16 +380,23 @@ async def test_the_days_budget_stops_a_routine_with_that_reason_and_one_notice(h
     assert (second.notice_state == "none", third.notice_state) == (False, "none")
 
 
-async def test_a_run_stops_where_the_days_tokens_end(house: Hub) -> None:
-    house.model.rule("Look on", tools(ToolCall("time", {})), on="any")
+@pytest.mark.parametrize("delegates", [False, True], ids=["by itself", "by its part"])
+async def test_a_run_stops_where_the_days_tokens_end(house: Hub, delegates: bool) -> None:
+    house.model.rule("Look on", tools(ToolCall("time", {}), usage=Usage(90, 10)), on="any")
+    if delegates:
+        house.model.enqueue(
+            tools(ToolCall("delegate", {"task": "Look on"}), usage=Usage(1, 1)), match="Have it"
+        )
     limits = {"daily_tokens": 100, "cooldown_s": 0}
-    action = using("Look on", "time", max_tool_rounds=20)
-    run = await fired(house, "endless", action, guardrails=limits)
+    action = using("Have it seen to" if delegates else "Look on", "time", "delegate", max_tool_rounds=20)
+    name = f"endless {delegates}"
+    run = await fired(house, name, action, guardrails=limits)
     assert run.state is RunStatus.FAILED
     assert run.error == "Stopped: the routine has reached its daily token limit."
-    await house.telegram.wait_text(OWNER, "Routine “endless")
+    await house.telegram.wait_text(OWNER, f"Routine “{name}")
     row = await desk_of(house).find(OLIVIA, run.routine_id)
     assert (row.failures, row.enabled) == (0, True)
+    assert run.input_tokens + run.output_tokens <= 102
 
 
 async def test_a_budget_in_money_needs_a_price(house: Hub) -> None:
