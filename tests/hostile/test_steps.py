@@ -9,10 +9,9 @@ import json
 import os
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import cast
 
 import httpx
@@ -25,11 +24,15 @@ from bot.mcp.http import HttpConnector
 from bot.web.items import Presenter
 from channels.channel import Channel, Payload
 from channels.delivery import ChannelSession
-from channels.discord.client import DiscordClient
+from channels.discord import gateway
+from channels.discord.client import DiscordClient, Server
+from channels.slack.client import SlackClient
 from channels.text.blocks import Block, Paragraph, Table, weight
 from channels.text.markdown import MAX_CHARS, MAX_OPEN_BRACKETS, parse
 from core.clock import SystemClock
 from core.errors import InvalidArguments
+from core.hooks.chain import HookEvent, Point
+from core.hooks.points import AskingWebhook, Target, WebhookSender
 from core.ids import RandomIds
 from core.inbound.credentials import InboundCredentials
 from core.inbound.hub import within_size
@@ -44,6 +47,7 @@ from core.safety.fencing import ResultLimits, read_arguments
 from core.store.feed import CallShown, FeedItem
 from core.store.rows import CallState
 from core.tool import CallContext
+from core.tools.builtin.basics import json_tool
 from core.tools.definition import tool
 from core.tools.execution import run_call
 from core.tools.mcp.connection import Connection, ServerFailed
@@ -55,12 +59,13 @@ from tests.core.runs.models_bench import unrecorded
 from tests.core.tools.support import Call, place
 from tests.harness.simulators import DISCORD_TOKEN
 from tests.harness.telegram_hub import OWNER, open_hub
-from tests.hostile.watched import LONG, SHORT, TEXTS, Watched
+from tests.hostile.watched import LONG, SHORT, TEXTS, Watched, parsed_here
 from tests.hostile.works import message, person
 from tests.patience import PATIENCE_S
 from tests.simulators.discord import DiscordSimulator
 from tests.simulators.mcp import raw
 from tests.simulators.mcp.web import open_web_server
+from tests.simulators.slack import SlackSimulator
 
 
 def text_of(blocks: tuple[Block, ...]) -> str:
@@ -81,6 +86,8 @@ def test_a_document_over_its_size_is_shown_as_it_was_written() -> None:
 def test_a_paragraph_with_too_many_open_brackets_is_shown_as_it_was_written(unit: str) -> None:
     written = unit * (MAX_OPEN_BRACKETS + 1) + " **a** [b](http://c.example)"
     assert text_of(parse(written)) == written
+    closed_before = "]" * 1_000 + written
+    assert text_of(parse(closed_before)) == closed_before
     (shown,) = parse(f"[b](http://c.example) {'[x] ' * 100}")
     assert isinstance(shown, Paragraph)
     assert len(shown.content.spans) == 1
@@ -270,22 +277,6 @@ def test_a_long_json_text_of_many_values_is_refused() -> None:
 
 
 # --- what is parsed on the loop ---------------------------------------------------------------------------
-@contextlib.contextmanager
-def parsed_here() -> Iterator[list[int]]:
-    """The lengths of the JSON texts that this thread parses."""
-    lengths: list[int] = []
-
-    def called(frame: FrameType, event: str, _argument: object) -> None:
-        if event == "call" and frame.f_code.co_name == "raw_decode":
-            lengths.append(len(frame.f_locals["s"]))
-
-    sys.setprofile(called)
-    try:
-        yield lengths
-    finally:
-        sys.setprofile(None)
-
-
 @pytest.mark.parametrize("chars, most", [(2_000, 4_096), (40_000, 4_096), (900_000, 4_096)])
 async def test_a_long_event_of_a_models_stream_is_parsed_in_a_thread(chars: int, most: int) -> None:
     event = {"choices": [{"index": 0, "delta": {"content": "z" * chars}, "finish_reason": "stop"}]}
@@ -329,7 +320,11 @@ async def test_other_work_continues_while_a_compressed_stream_is_read() -> None:
     assert turns >= len(events) // 65_536
 
 
-async def test_a_long_page_of_discords_history_is_parsed_in_a_thread() -> None:
+# From outside: valid, and nothing else reads it.
+LONG_PAGE = "{}".ljust(200_000)
+
+
+async def _page_of_discord() -> None:
     async with DiscordSimulator() as discord:
         discord.add_bot(DISCORD_TOKEN)
         discord.add_user("7")
@@ -337,11 +332,53 @@ async def test_a_long_page_of_discords_history_is_parsed_in_a_thread() -> None:
         for _ in range(100):
             discord.user_sends_text("7", "z" * 2_000)
         client = DiscordClient(DISCORD_TOKEN, discord.api_base_url, None)
-        with parsed_here() as lengths:
-            page = await client.newest(str(room))
+        page = await client.newest(str(room))
         await client.close()
     assert [message["content"] for message in page] == ["z" * 2_000] * 100
-    assert max(lengths) <= 4_096
+
+
+async def _page_of_slack() -> None:
+    async with SlackSimulator() as slack:
+        slack.add_app("xoxb-1", "xapp-1")
+        slack.add_user("U0ANN", name="ann")
+        for _ in range(100):
+            slack.user_sends_text("U0ANN", "z" * 2_000)
+        client = SlackClient("xoxb-1", f"{slack.url}/api/", None)
+        page = await client.history(slack.direct_channel("U0ANN").id, oldest="0", limit=100)
+        await client.close()
+    assert [message["text"] for message in page] == ["z" * 2_000] * 100
+
+
+async def _event_of_discord() -> None:
+    heard: list[object] = []
+    sdk = gateway._Sdk(heard.append, lambda: None, Server("http://h", "ws://h"), None)
+    await sdk.on_socket_raw_receive(LONG_PAGE)
+    assert heard == [{}]
+
+
+class SaysMuch:
+    """As much of a sender as a hook takes that waits for an answer."""
+
+    async def send(self, _target: object, _page: object) -> bytes:
+        return LONG_PAGE.encode()
+
+
+async def _answer_of_a_hook() -> None:
+    hook = AskingWebhook(cast("WebhookSender", SaysMuch()), cast("Target", None))
+    await hook(HookEvent(Point.BEFORE_INBOUND))
+
+
+async def _text_of_the_json_tool() -> None:
+    assert await json_tool().run(Call(), {"text": LONG_PAGE, "pointer": ""}) == "{}"
+
+
+@pytest.mark.parametrize(
+    "read", [_page_of_discord, _page_of_slack, _event_of_discord, _answer_of_a_hook, _text_of_the_json_tool]
+)
+async def test_a_long_text_from_outside_is_parsed_in_a_thread(read: Callable[[], Awaitable[None]]) -> None:
+    with parsed_here() as lengths:
+        await read()
+    assert max(lengths, default=0) <= 4_096
 
 
 @given(values, st.lists(st.integers(0, 400)), st.sampled_from(["", ': "\n', '"\r', '\\\n"\n']))

@@ -1,6 +1,11 @@
-"""Texts about as long as the loop looks at, and a detector of leaks that notes where it is asked."""
+"""Texts about as long as the loop looks at, and what notes where they are read: a detector of leaks, and the
+JSON parsed on the loop."""
 
+import contextlib
+import sys
 import threading
+from collections.abc import Iterator
+from types import FrameType
 
 from core.safety.leaks import Leak, LeakDetector
 
@@ -23,3 +28,19 @@ class Watched(LeakDetector):
         if threading.get_ident() == self._here:
             self.longest_here = max(self.longest_here, len(text))
         return super().find(text)
+
+
+@contextlib.contextmanager
+def parsed_here() -> Iterator[list[int]]:
+    """The lengths of the JSON texts that this thread parses."""
+    lengths: list[int] = []
+
+    def called(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call" and frame.f_code.co_name == "raw_decode":
+            lengths.append(len(frame.f_locals["s"]))
+
+    sys.setprofile(called)
+    try:
+        yield lengths
+    finally:
+        sys.setprofile(None)

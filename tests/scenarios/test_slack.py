@@ -14,6 +14,7 @@ from core import texts
 from core.errors import AttachmentTooLarge
 from core.messages import Address, Attachment, File, Message
 from tests.harness.slack_hub import LIMIT_S, OWNER, SECRET, SlackHub, open_slack_hub
+from tests.hostile.watched import parsed_here
 
 MODES = pytest.mark.parametrize("mode", ["socket", "http"])
 STRANGER = "U0STRANGER"
@@ -72,8 +73,11 @@ async def test_an_envelope_over_its_size_is_recorded_acknowledged_and_not_read(
 @MODES
 async def test_an_event_that_cannot_be_read_is_recorded_and_acknowledged(tmp_path: Path, mode: str) -> None:
     async with open_slack_hub(tmp_path, mode=mode) as place:
-        place.slack.inject_event({"type": "message", "user": 5, "channel": place.direct(), "ts": "1.2"})
-        await place.slack.wait_acked()
+        unread = {"type": "message", "user": 5, "channel": place.direct(), "ts": "1.2", "text": "z" * 200_000}
+        with parsed_here() as lengths:
+            place.slack.inject_event(unread)
+            await place.slack.wait_acked()
+        assert max(lengths, default=0) <= 4_096, "a long one is parsed in a thread"
         place.slack.user_sends_text(OWNER, "hello")
         await place.hears(place.direct(), "You said: hello")
         known = await place.app.store.explanations.explain_recent(10)

@@ -21,7 +21,9 @@ from core.routine_json import RoutineRefused
 from core.store.routine_rows import RoutineRow, RoutineRunRow
 from core.users import Principal, Role
 from core.vault import Vault
+from tests.harness.bodies import LongBody
 from tests.harness.telegram_hub import LIMIT_S, OWNER, Hub, open_hub
+from tests.hostile.watched import parsed_here
 from tests.scenarios.test_routines import OLIVIA, desk_of, ended, greeted
 from tests.webhook_senders import SECRET, Sender
 
@@ -163,10 +165,14 @@ async def test_an_invalid_webhook_call_has_its_status_and_fires_nothing(gate: Ga
     assert await code(BODY, signed, method="GET") == (405, "method_not_allowed")
     assert await code(BODY, form) == (415, "unsupported")
     assert await code(too_large, sender().github(too_large, "d")) == (413, "too_large")
+    strict = f"{gate.house.app.url}/api/webhooks/strict"
+    assert await LongBody().refused_by(strict, {"Content-Type": "application/json", **signed})
     assert await code(BODY, unsigned) == (401, "unauthorized")
     assert await code(BODY, wrong) == (401, "unauthorized")
-    for malformed in (b"", b"{", b"\xff", b"[" * 100_000):
-        assert await code(malformed, sender().github(malformed, "d")) == (400, "invalid")
+    with parsed_here() as lengths:
+        for malformed in (b"", b"{", b"\xff", b"[" * 100_000):
+            assert await code(malformed, sender().github(malformed, "d")) == (400, "invalid")
+    assert max(lengths, default=0) <= 4_096, "a long one is parsed in a thread"
     assert await gate.runs(row) == []
     await desk.switch(OLIVIA, "strict", enabled=False)
     assert await code(BODY, wrong) == (401, "unauthorized")
