@@ -19,7 +19,7 @@ from starlette.routing import Route as WebRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bot.runtime import CHANNELS_PATH, LOGIN_PATH, UVICORN_COMMAND_LINE, put_off, url_of
-from bot.web.responses import on_http_error
+from bot.web.responses import body_of, on_http_error
 from channels.channel import HttpRequest, HttpResponse, Route
 from core.lazy import dataclass
 
@@ -201,25 +201,13 @@ def _endpoint(
     handle: Callable[[HttpRequest], Awaitable[HttpResponse]],
 ) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
-        body = await _body(request)
-        if body is None:
-            return Response(status_code=413)
+        body = await body_of(request, BODY_LIMIT_BYTES)
         answer = await handle(
             HttpRequest(request.method, request.url.path, dict(request.headers.items()), body)
         )
         return Response(answer.body, answer.status, dict(answer.headers))
 
     return endpoint
-
-
-async def _body(request: Request) -> bytes | None:
-    """Return the raw body; None if it is over the limit."""
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > BODY_LIMIT_BYTES:
-            return None
-    return bytes(body)
 
 
 # A part of the web side that is made when somebody first asks for it.

@@ -11,6 +11,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
+from tests.harness.bodies import LongBody, answer_to_a_part
 from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub, write_config
 from tests.ports import free_port
 
@@ -91,7 +92,13 @@ async def test_an_unreadable_update_is_recorded_and_answered_once(house: Hub) ->
 
 async def test_a_body_beyond_the_limit_is_refused_unread(house: Hub) -> None:
     assert await post(house, io.BytesIO(b" " * (1024 * 1024 + 1))) == 413
+    assert await LongBody().refused_by(house.app.url + PATH, {})
     assert await post(house, update(1, "x" * 4096)) == 200
+
+
+@pytest.mark.slow
+async def test_a_body_that_arrives_too_slowly_is_abandoned(house: Hub) -> None:
+    assert (await answer_to_a_part(house.app.url + PATH)).startswith("HTTP/1.1 408")
 
 
 async def test_while_nothing_can_be_stored_nothing_is_acknowledged(house: Hub) -> None:
