@@ -128,10 +128,22 @@ class OutboundHooks:
     def __init__(self, chain: Chain, held: HeldInputs) -> None:
         self._chain = chain
         self._held = held
+        self._asked: dict[int, asyncio.Task[Message]] = {}
 
     async def released(self, row: OutboxRow) -> Message:
         if not row.message.blocks or row.marks:
             return row.message  # it removes a message, contains only files, or shows what was sent before
+        # The search for another message reads this one too. It must not call the hooks a second time.
+        if (asked := self._asked.get(row.id)) is not None:
+            await asyncio.wait([asked])
+            return await self.released(row) if asked.cancelled() else asked.result()
+        asked = self._asked[row.id] = asyncio.create_task(self._judged(row), name=f"hooks about row {row.id}")
+        try:
+            return await asked
+        finally:
+            del self._asked[row.id]
+
+    async def _judged(self, row: OutboxRow) -> Message:
         kept = await self._held.outbound_judged(row.id)
         if kept is not None:
             return kept

@@ -1,15 +1,21 @@
 """Events that wait for hooks, those that went through them, and the sessions that hooks hear of."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
 
+from core.errors import MessageRejected
+from core.hooks.chain import Chain, Change, HookEvent, Point, Registered, Reject, Reply
+from core.hooks.points import OutboundHooks
 from core.messages import plain
+from core.safety.leaks import LeakDetector
 from core.store.facets import HELD, HeldInput, SessionChange
 from core.transcript import UserSaid
 from core.users import Principal
 from tests.contracts.store.bench import ADA, BEN, CHANNEL, Bench, text_of
 from tests.contracts.store.conftest import Database
+from tests.patience import PATIENCE_S
 
 DAY_US = 86_400_000_000
 
@@ -61,6 +67,57 @@ async def test_a_refused_message_is_answered_once_and_its_text_dropped(world: Be
     assert (event.outcome, event.text) == ("refused: by the hook h", "[not kept]")
     assert accepted.thread_id is not None
     assert await world.store.recovery.start_waiting(accepted.thread_id, "turn-x") is None
+
+
+class Judge:
+    """A hook that answers once it is `open`. `times`: how often it was called."""
+
+    def __init__(self, reply: Reply) -> None:
+        self.reply = reply
+        self.times = 0
+        self.open = asyncio.Event()
+
+    async def __call__(self, event: HookEvent) -> Reply:
+        self.times += 1
+        await self.open.wait()
+        return self.reply
+
+    async def called(self, times: int) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            while self.times < times:  # noqa: ASYNC110 - it tells nobody
+                await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(
+    "reply, said",
+    [(Change("bye"), "bye"), (Reject("no"), None), (None, "hi")],
+    ids=["changed", "refused", "kept"],
+)
+@pytest.mark.parametrize("leaves", [False, True], ids=["both stay", "one leaves"])
+async def test_two_who_need_the_same_message_have_it_judged_once(
+    database: Database, reply: Reply, said: str | None, leaves: bool
+) -> None:
+    """Its sender, and the search for another message of the channel."""
+    world, judge = await database.open(), Judge(reply)
+    hooks = OutboundHooks(Chain([Registered("h", frozenset(Point), judge)], LeakDetector()), world.store.held)
+    row = await world.put_out("hi")
+
+    async def released() -> str | None:
+        try:
+            return text_of(await hooks.released(row))
+        except MessageRejected:
+            return None
+
+    first, second = asyncio.create_task(released()), asyncio.create_task(released())
+    await judge.called(1)
+    await world.put_out("another")  # meanwhile the second has read what there is to read
+    if leaves:
+        first.cancel()
+        await judge.called(2)
+    judge.open.set()
+    assert await second == said
+    assert first.cancelled() if leaves else await first == said
+    assert judge.times == 1 + leaves
 
 
 async def test_an_edited_text_is_held_separately(world: Bench) -> None:
