@@ -316,7 +316,7 @@ class _Search:
         said = answer.get("text")
         had = await off_loop(chars, lambda: buttons_of(self._to, said, around, self._prober.render))
         if had is not None or markup is not None:
-            await self._request(EDIT_MESSAGE_REPLY_MARKUP, _buttons(had), message_id)
+            await self._try(EDIT_MESSAGE_REPLY_MARKUP, _buttons(had), message_id)
         raise _GivenUp(f"message {message_id} is a different message")
 
     async def _becomes_ours(self, message_id: int) -> bool:

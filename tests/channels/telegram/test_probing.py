@@ -254,6 +254,18 @@ async def test_another_message_gets_its_buttons_back_and_ends_the_search(own: Me
         assert stage.spent() == 2
 
 
+@pytest.mark.parametrize("kind", ["rate_limit", "drop", "server_error"])
+async def test_another_message_gets_its_buttons_back_although_that_fails_at_first(kind: str) -> None:
+    async with open_search() as stage:
+        other = await stage.shows(OTHER_CARD)
+        buttons = other.keyboard
+        stage.sim.fail(kind, method="editMessageReplyMarkup", when="before", skip=1, count=1, retry_after_s=1)
+        repeated = row(OTHER_CARD, 3, state=SendState.SENT, refs=["7:1"], repeats=1)
+        stray = Uncertain(repeated, ASKED - 10_000 * SECOND, open=False)
+        assert await stage.find(row(CARD), uncertain=(stray,)) is None
+        assert (other.keyboard, other.text, stage.spent()) == (buttons, "Run that?", 3)
+
+
 async def test_a_probe_leaves_an_unknown_message_without_buttons() -> None:
     async with open_search() as stage:
         other = await stage.shows(plain("hello"))
