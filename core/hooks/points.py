@@ -297,7 +297,7 @@ class WebhookNotifier:
             logger.warning("hook.notice_dropped hook=%s in_progress=%d", target.name, IN_FLIGHT)
 
     async def run(self) -> None:
-        """Check for session changes until cancelled."""
+        """Send notifications until cancelled."""
         async with asyncio.TaskGroup() as group:
             for number in range(IN_FLIGHT // 4):
                 group.create_task(self._work(), name=f"hooks told {number}")

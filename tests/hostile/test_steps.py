@@ -276,6 +276,12 @@ def test_a_long_json_text_of_many_values_is_refused() -> None:
         read_arguments(f'{{"text": [{"1," * 80_000}1]}}')
 
 
+def openai(client: httpx.AsyncClient) -> OpenAIModel:
+    return OpenAIModel(
+        name="m", model="m", base_url="http://h/v1", api_key="", client=client, clock=SystemClock()
+    )
+
+
 # --- what is parsed on the loop ---------------------------------------------------------------------------
 @pytest.mark.parametrize("chars, most", [(2_000, 4_096), (40_000, 4_096), (900_000, 4_096)])
 async def test_a_long_event_of_a_models_stream_is_parsed_in_a_thread(chars: int, most: int) -> None:
@@ -284,11 +290,8 @@ async def test_a_long_event_of_a_models_stream_is_parsed_in_a_thread(chars: int,
     headers = {"content-type": "text/event-stream"}
     transport = httpx.MockTransport(lambda _: httpx.Response(200, headers=headers, content=body))
     async with httpx.AsyncClient(transport=transport) as client:
-        model = OpenAIModel(
-            name="m", model="m", base_url="http://h/v1", api_key="", client=client, clock=SystemClock()
-        )
         with parsed_here() as lengths:
-            pieces = [piece async for piece in model.reply(ModelRequest("", ()))]
+            pieces = [piece async for piece in openai(client).reply(ModelRequest("", ()))]
     assert isinstance(pieces[-1], ModelReply)
     assert len(pieces[-1].text) == chars
     assert max(lengths, default=0) <= most
@@ -309,11 +312,8 @@ async def test_other_work_continues_while_a_compressed_stream_is_read() -> None:
             turns += 1
 
     async with httpx.AsyncClient(transport=transport) as client:
-        model = OpenAIModel(
-            name="m", model="m", base_url="http://h/v1", api_key="", client=client, clock=SystemClock()
-        )
         working = asyncio.create_task(other())
-        pieces = [piece async for piece in model.reply(ModelRequest("", ()))]
+        pieces = [piece async for piece in openai(client).reply(ModelRequest("", ()))]
         working.cancel()
     assert isinstance(pieces[-1], ModelReply)
     assert pieces[-1].text == "."
@@ -372,9 +372,26 @@ async def _text_of_the_json_tool() -> None:
     assert await json_tool().run(Call(), {"text": LONG_PAGE, "pointer": ""}) == "{}"
 
 
-@pytest.mark.parametrize(
-    "read", [_page_of_discord, _page_of_slack, _event_of_discord, _answer_of_a_hook, _text_of_the_json_tool]
+async def _reply_in_one_piece() -> None:
+    said = {"message": {"role": "assistant", "content": "z" * 200_000}, "index": 0, "finish_reason": "stop"}
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, content=json.dumps({"choices": [said]})))
+    async with httpx.AsyncClient(transport=transport) as client:
+        pieces = [piece async for piece in openai(client).reply(ModelRequest("", ()))]
+    assert isinstance(pieces[-1], ModelReply)
+    assert len(pieces[-1].text) == 200_000
+
+
+READERS = (
+    _page_of_discord,
+    _page_of_slack,
+    _event_of_discord,
+    _answer_of_a_hook,
+    _text_of_the_json_tool,
+    _reply_in_one_piece,
 )
+
+
+@pytest.mark.parametrize("read", READERS)
 async def test_a_long_text_from_outside_is_parsed_in_a_thread(read: Callable[[], Awaitable[None]]) -> None:
     with parsed_here() as lengths:
         await read()
@@ -429,8 +446,11 @@ async def test_an_mcp_answer_of_too_many_values_ends_the_connection(
 @pytest.mark.parametrize("way", ["stdio", "http"])
 async def test_of_an_mcp_result_with_too_many_parts_the_first_are_read(way: str, tmp_path: Path) -> None:
     async with mcp_server(way, "blocks", tmp_path) as connection:
-        reply = await connection.call("note", {"text": "z"}, "key")
+        with parsed_here() as lengths:
+            reply = await connection.call("note", {"text": "z"}, "key")
     assert reply.text.split("\n") == ["z"] * 1_000 + ["[4000 more parts, not shown]"]
+    # By HTTP a library parses it.
+    assert way == "http" or max(lengths, default=0) <= 4_096, "a long line is parsed in a thread"
 
 
 # --- doors --------------------------------------------------------------------------------------------------
