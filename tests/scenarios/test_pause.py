@@ -1,14 +1,24 @@
 """Stopping all tools at once: what runs is ended, nothing begins, over restarts, until the owner lets go."""
 
+import asyncio
 import contextlib
 import json
 import sqlite3
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import aiohttp
+import pytest
 import pytest_asyncio
 
+from bot.app import Seams
+from core.clock import Clock
+from core.safety.fencing import ResultLimits
+from core.tool import Arguments, CallContext, CallPlan, Tool
+from core.tools.execution import HostExecutor, ToolPause
+from core.transcript import ToolResult
+from tests.bot.web.api_client import client
 from tests.core.tools.processes_support import shells_in, until
 from tests.harness.process import hubbub
 from tests.harness.telegram_hub import LIMIT_S, OWNER, TOKEN, Hub, open_hub
@@ -68,7 +78,9 @@ async def test_calls_approved_while_paused_do_not_run(house: Hub) -> None:
 async def test_status_shows_a_pause_and_one_recorded_by_another_process_holds(house: Hub) -> None:
     with contextlib.closing(sqlite3.connect(house.database, isolation_level=None)) as database:
         database.execute("INSERT INTO tool_pause (id, by, at) VALUES (1, 'owner', 0)")
-    await says(house, "/status", "All tools are paused.")
+    house.telegram.add_user(GUEST, first_name="Gus")
+    for person in (OWNER, GUEST):
+        await says(house, "/status", "All tools are paused.", person)
     house.telegram.user_sends_text(OWNER, "please run: touch made")
     await house.pressed(OWNER, await house.card(OWNER), 0)
     await house.telegram.wait_text(OWNER, "Not run: all tools are paused")
@@ -107,6 +119,75 @@ async def test_programs_and_commands_pause_tools_too(house: Hub) -> None:
     await house.start()
     await house.telegram.wait_polling(TOKEN, LIMIT_S)
     await says(house, "please call: time {}", "UTC")
+
+
+class EndsLate(HostExecutor):
+    """Runs each tool until it is stopped, and then until the pause was answered, for up to two seconds."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+        self.answered = asyncio.Event()
+        self.over = False
+
+    async def run(
+        self,
+        call_id: str,
+        tool: Tool,
+        arguments: Arguments,
+        context: CallContext,
+        clock: Clock,
+        limits: ResultLimits,
+        pause: ToolPause,
+        plan: CallPlan | None,
+    ) -> ToolResult:
+        late = replace(tool, run=self._runs)
+        return await super().run(call_id, late, arguments, context, clock, limits, pause, plan)
+
+    async def _runs(self, context: CallContext, arguments: Arguments) -> str:
+        self.begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(2):
+                    await self.answered.wait()
+            self.over = True
+        return ""
+
+
+@pytest.mark.parametrize("door", ["platform", "console", "command"])
+async def test_a_pause_is_answered_once_a_tool_that_takes_long_to_end_is_over(
+    tmp_path: Path, door: str
+) -> None:
+    tools = EndsLate()
+    async with open_hub(tmp_path, start=False) as house:
+        await house.serve(Seams(clock=house.clock, executor=tools))
+        await house.telegram.wait_polling(TOKEN, LIMIT_S)
+        house.telegram.user_sends_text(OWNER, "please call: time {}")
+        async with asyncio.timeout(LIMIT_S):
+            await tools.begun.wait()
+        match door:
+            case "platform":
+                await says(house, "/pause", "All tools are paused.")
+            case "console":
+                async with client(tmp_path) as api:
+                    assert "All tools are paused." in (await api.send("/pause"))["answer"]
+            case _:
+                assert (await hubbub(tmp_path, "tools", "pause")).out == "tools: paused\n"
+        tools.answered.set()
+        assert tools.over
+        await house.telegram.wait_text(OWNER, "time was stopped while it ran: all tools are paused")
+
+
+async def test_tools_run_again_as_soon_as_a_program_or_a_command_says_so(house: Hub) -> None:
+    async with client(house.directory) as api:
+        for unpause in ("unpause", "resume"):
+            for change, answer in (("pause", "Not run: all tools are paused"), (unpause, "UTC")):
+                assert (await api.ask("POST", f"/api/tools/{change}", {}))[0] == 200
+                await says(house, "please call: time {}", answer)
+    for change, answer in (("pause", "Not run: all tools are paused"), ("unpause", "UTC")):
+        assert (await hubbub(house.directory, "tools", change)).code == 0
+        await says(house, "please call: time {}", answer)
 
 
 async def test_after_a_restore_nothing_runs_until_the_owner_unpauses_tools(house: Hub) -> None:
