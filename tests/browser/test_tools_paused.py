@@ -1,9 +1,9 @@
 """The kill switch in the console: seen on every page, used from every page, whoever paused."""
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Browser, expect
 
-from tests.browser.chromium import Complaints
+from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
 from tests.harness.process import HubProcess
 
@@ -24,6 +24,20 @@ async def test_every_page_shows_that_tools_are_paused(
     await console.page.get_by_role("button", name="Unpause tools").click()
     await expect(banner).to_be_hidden()
     assert await hub.api("GET", "/tools") == {"paused": False}
+    assert complaints.lines == []
+
+
+async def test_a_member_is_told_that_tools_are_paused_and_who_can_unpause_them(
+    hub: HubProcess, browser: Browser, complaints: Complaints
+) -> None:
+    invited = await hub.api("POST", "/invitations", {"name": "Mia"})
+    async with tab(browser, complaints) as page:
+        await Console(page, hub.url).log_in(invited["url"])
+        banner = page.get_by_text(f"{BANNER} Only the owner can unpause them.")
+        for change, shown in (("pause", True), ("unpause", False)):
+            await hub.api("POST", f"/tools/{change}", {})
+            await expect(banner).to_be_visible(visible=shown)
+            await expect(page.get_by_role("button", name="ause tools")).to_have_count(0)
     assert complaints.lines == []
 
 
