@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import field
 from typing import Any, cast
 
@@ -39,8 +39,10 @@ FENCE_RULE = (
 """The sentence of every system prompt that explains the mark."""
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _TERMINAL_SEQUENCE = re.compile(
-    "\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\\\)|[@-Z\\\\^_=>78c])"
+    "\x1b(?:\\[[0-?]{0,64}[ -/]{0,8}[@-~]|\\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\\\)|[@-Z\\\\^_=>78c])"
 )
+
+_LONGEST_SEQUENCE_CHARS = 4200
 
 
 def fence_tool_output(tool: str, text: str) -> str:
@@ -61,8 +63,28 @@ def sanitise(text: str) -> str:
     """Return the text without unwanted characters: colors and other terminal sequences, NUL and
     control characters, lone surrogates, overrides of the writing direction. Tabs and line ends
     stay."""
-    text = _CONTROL.sub("", _TERMINAL_SEQUENCE.sub("", text.replace("\r\n", "\n")))
-    return text.replace("\r", "\n").encode("utf-8", "replace").decode("utf-8")
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    clean = "".join(_CONTROL.sub("", _TERMINAL_SEQUENCE.sub("", piece)) for piece in in_pieces(lines))
+    return clean.encode("utf-8", "replace").decode("utf-8")
+
+
+def in_pieces(text: str, most_chars: int = 64 * 1024) -> Iterator[str]:
+    """Yield a text in pieces that no terminal sequence crosses: while a pattern is applied, no thread but its
+    own runs."""
+    begin = 0
+    while len(text) - begin > most_chars:
+        end = begin + most_chars
+        window = max(begin + 1, end - _LONGEST_SEQUENCE_CHARS)
+        escape = text.rfind("\x1b", window, end)
+        while escape >= 0 and text.startswith("\x1b\\", escape):  # it may end one
+            escape = text.rfind("\x1b", window, escape)
+        if escape >= 0:
+            end = escape
+        elif text[end - 1] == "\x1b":
+            end -= 1
+        yield text[begin:end]
+        begin = end
+    yield text[begin:]
 
 
 def _broken(text: str) -> str:

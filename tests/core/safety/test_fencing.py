@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from core.errors import InvalidArguments
-from core.safety.fencing import fence_tool_output, read_arguments, sanitise, unfence
+from core.safety.fencing import fence_tool_output, in_pieces, read_arguments, sanitise, unfence
 
 PIECES = st.sampled_from(
     [
@@ -114,6 +114,42 @@ def test_sanitised_text_is_storable_and_stays_as_it_is(text: str) -> None:
     clean = sanitise(text)
     assert clean.encode("utf-8").decode("utf-8") == sanitise(clean)
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", clean)
+
+
+SEQUENCES = [
+    "a",
+    "\x1b",
+    "\x1b[31m",
+    "\x1b[3",
+    "\x1b]0;t",
+    "\x07",
+    "\x1b\\",
+    "\\",
+    "\n",
+    "x" * 900,
+    "y" * 4095,
+]
+
+
+@given(st.lists(st.sampled_from(SEQUENCES), min_size=6, max_size=15))
+def test_no_terminal_sequence_crosses_the_pieces_of_a_long_text(parts: list[str]) -> None:
+    text = "".join(parts)
+    pieces = list(in_pieces(text, most_chars=4500))
+    assert "".join(pieces) == text
+    assert max(map(len, pieces)) <= 4500
+    assert "".join(map(sanitise, pieces)) == sanitise(text)
+
+
+@pytest.mark.parametrize("sequence", ["\x1b[31m", "\x1b]0;title\x07", "\x1b]0;title\x1b\\", "\x1b\\"])
+def test_a_terminal_sequence_is_removed_wherever_a_piece_ends(sequence: str) -> None:
+    for before in range(len(sequence)):
+        text = "x" * (4500 - before) + sequence + "y" * 5000
+        assert set("".join(map(sanitise, in_pieces(text, most_chars=4500)))) == {"x", "y"}
+
+
+def test_a_long_text_is_cleaned_a_piece_at_a_time() -> None:
+    assert [len(piece) for piece in in_pieces("word " * 40_000)] == [65_536, 65_536, 65_536, 3_392]
+    assert max(map(len, in_pieces("\x1b[" * 1_000_000))) == 65_534
 
 
 def test_arguments_are_at_most_32_deep() -> None:
