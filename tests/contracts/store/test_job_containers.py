@@ -146,7 +146,7 @@ async def test_accepted_changes_make_a_job_accepted_only_once_they_are_settled(w
 
 async def test_beyond_the_hourly_notices_only_waiting_changes_are_announced(world: Bench) -> None:
     await world.store.people.ensure_user("ada", ADA.role, ADA.name)
-    routine, sent, run_id = await kept(world), list[str](), ""
+    routine, sent, run_id, waits = await kept(world), list[str](), "", ""
 
     async def send(key: str, to: Recipient, message: Message) -> bool:
         sent.append(key)
@@ -160,17 +160,22 @@ async def test_beyond_the_hourly_notices_only_waiting_changes_are_announced(worl
 
     threads = NoticeThreads(world.store.run_views, at_no_address, nowhere)
     notifier = RoutineNotifier(world.store.run_views, send, threads, world.clock)
-    for number in range(MAX_AN_HOUR + 2):
+    for number in range(MAX_AN_HOUR + 3):
+        if number == MAX_AN_HOUR:
+            world.clock.advance(59 * 60)  # the hour is not over
+        if number == MAX_AN_HOUR + 2:
+            world.clock.advance(2 * 60)
         run_id = await run_started(world, routine, f"event:{number}")
-        if number > MAX_AN_HOUR:
+        if number == MAX_AN_HOUR + 1:
+            waits = f"routine:{run_id}"
             new = NewJob("job", "ada", "job", "do it", (), JobBudget(), project="app", run_id=run_id)
             await world.store.runs.dispatch_job(run_id, new)
             await begun(world)
             await world.store.containers.end_container_job("job", ContainerEnd(SUBMITTED, CHANGES))
         await world.store.runs.finish_run(run_id, RunEnd(RunStatus.ATTENTION, "done", notice="It is done."))
         await notifier.tell_due()
-    assert len(sent) == MAX_AN_HOUR + 1
-    assert sent[-1] == f"routine:{run_id}"
+    assert len(sent) == MAX_AN_HOUR + 2
+    assert sent[-2:] == [waits, f"routine:{run_id}"]
 
 
 async def waiting(world: Bench) -> list[Gate]:

@@ -158,6 +158,7 @@ NOT_PLAIN = (
     *(
         "A=1",
         "A=1 b",
+        "A=/tmp b",
         "a+=1 b",
         "'A=1' b",
         "if a; then b; fi",
