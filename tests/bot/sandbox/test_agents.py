@@ -41,7 +41,7 @@ def bash(agent: str, command: str) -> ToolCall:
 async def test_an_agent_works_by_the_hubs_models_over_a_restart_and_hears_a_message(
     tmp_path: Path, agent_image: str, agent: str
 ) -> None:
-    async with house_with(tmp_path, agent_image, SETTINGS, memory_mb=2048) as house:
+    async with house_with(tmp_path, agent_image, SETTINGS, memory_mb=4096) as house:
         wait = "echo begun > begun.txt; while [ ! -e go ]; do sleep 0.1; done; sed -i 's/a - b/a + b/' add.py"
         house.model.enqueue(tools(bash(agent, wait)), match="mend add")
         house.model.enqueue(tools(bash(agent, "echo again")), on="tool")
@@ -74,7 +74,7 @@ async def test_an_agent_is_stopped_by_its_budget_and_gets_no_secret_without_a_gr
     tmp_path: Path, agent_image: str, quickly_s: float
 ) -> None:
     settings = f"{SETTINGS}\n[jobs]\nmax_tokens = 60_000"
-    async with house_with(tmp_path, agent_image, settings, memory_mb=2048) as house:
+    async with house_with(tmp_path, agent_image, settings, memory_mb=4096) as house:
         value = "correct-horse-battery"
         use = "with-credential deploy-key sh -c 'printf %s \"$DEPLOY_KEY\" | wc -c'"
         house.model.rule("", tools(bash("claude", use)), on="any")
